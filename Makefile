@@ -1,0 +1,80 @@
+# `make` alone lists the targets. PYTHON picks the interpreter .venv is made from.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3 python3.13 python3.12 python3.11
+SPEC_DIR ?= ../shared/spec
+LOCK_EXTRAS := --extra dev --extra demo --extra server
+
+SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench interop torture lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV)/.ready ## Create .venv and install what requirements.lock pins
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo "$(VENV) is ready",:)
+
+# An existing environment is kept as long as its Python is new enough. uv, at the version and
+# hashes of the lock, installs several times faster than pip; pip takes over where it cannot.
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@if ! $(BIN)/python $(SUPPORTED) 2>/dev/null; then \
+		python=; \
+		for candidate in $(PYTHON); do \
+			if "$$candidate" $(SUPPORTED) 2>/dev/null; then python=$$candidate; break; fi; \
+		done; \
+		if [ -z "$$python" ]; then \
+			echo "error: Python 3.11 or newer is needed (tried: $(PYTHON)); name one with: make setup PYTHON=/path/to/python3" >&2; \
+			exit 1; \
+		fi; \
+		echo "setting up $(VENV) (a minute or two the first time)"; \
+		"$$python" -m venv --clear $(VENV); \
+	else \
+		echo "bringing $(VENV) up to date"; \
+	fi
+	@awk '/^uv==/ { found = 1 } found { print } found && !/\\$$/ { exit }' requirements.lock > $(VENV)/uv.lock
+	@echo "  installing the packages of requirements.lock"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r $(VENV)/uv.lock 2>/dev/null || true
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@echo "  installing mooring"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e . 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --no-deps -e .
+	@touch $@
+
+demo: setup ## Run the tour in examples/demo.py
+	@$(BIN)/python examples/demo.py
+
+test: setup ## Run the fast tests
+	@$(BIN)/pytest tests -q -n 2 --dist loadfile -m "not torture and not interop"
+
+lint: setup ## Check style, formatting, types and import boundaries
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## Format the code and apply the safe fixes
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup ## Run the benchmarks
+	@$(BIN)/python -m bench
+
+interop: setup ## Test against official clients and real servers (SPEC_DIR holds the spec texts)
+	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -m interop
+
+torture: setup ## Run the long tests of concurrency and crashes
+	@$(BIN)/pytest tests -q -s -m torture
+
+lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		--python-version 3.11 $(if $(UPGRADE),--upgrade) $(LOCK_EXTRAS) -o requirements.lock pyproject.toml
+
+clean: ## Remove caches, build products and the demo's lake (.venv stays)
+	@rm -rf build dist site lake bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,71 @@
+"""From a path or URI to a catalog."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from typing import TYPE_CHECKING
+
+from mooring.catalog import Catalog
+from mooring.directory.backend import DirectoryBackend
+from mooring.errors import UnsupportedError
+from mooring.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["connect", "current_author", "open_directory"]
+
+# Kinds of catalogs that the contract names and this release does not open yet.
+_LATER = ("metastore+", "iceberg+", "lance+")
+
+
+def connect(
+    uri: str | os.PathLike[str],
+    *,
+    read_only: bool = False,
+    author: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Catalog:
+    """Open a catalog; nothing is written by opening it.
+
+    Args:
+        uri: A path, or an ``s3://``, ``gs://`` or ``az://`` URI, of a directory of Lance tables.
+        read_only: Refuse every change, and ask for no permission to write.
+        author: In whose name changes are recorded; ``MOORING_USER`` or the user of the operating
+            system unless given.
+        storage_options: Credentials and settings of the store, named as Lance names them.
+
+    Raises:
+        InvalidInputError: the URI or an option makes no sense.
+        CatalogFormatError: the catalog is newer than this release.
+        UnsupportedError: this release does not open that kind of catalog.
+    """
+    text = os.fspath(uri)
+    if text.startswith(_LATER):
+        kind = text.partition("+")[0]
+        msg = f"this release opens directories of Lance tables, not yet '{kind}+' catalogs"
+        raise UnsupportedError(msg)
+    backend = open_directory(
+        text, storage_options or {}, read_only=read_only, author=author or current_author()
+    )
+    return Catalog(backend, text)
+
+
+def open_directory(
+    root: str, options: Mapping[str, str], *, read_only: bool = False, author: str | None = None
+) -> DirectoryBackend:
+    """Open the backend of a directory catalog."""
+    store = open_store(root, options)
+    return DirectoryBackend(store, author=author or current_author(), read_only=read_only)
+
+
+def current_author() -> str:
+    """Tell in whose name changes are recorded: ``MOORING_USER``, or the system's user."""
+    named = os.environ.get("MOORING_USER")
+    if named:
+        return named
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"uid-{os.getuid()}"

@@ -1,0 +1,131 @@
+"""Decisions about a table: the states of its life and how they are stored.
+
+A decision is an immutable JSON object. Its hint repeats state and times in a file name, so that
+one listing of the root tells what every table is.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from mooring.errors import CatalogFormatError, MooringError
+
+__all__ = ["Decision", "Hint", "State", "decode_decision", "encode_decision"]
+
+
+class State(StrEnum):
+    """What a table is. The verbs in progress are finished by whoever comes next."""
+
+    LIVE = "live"
+    DELETED = "deleted"
+    DEREGISTERED = "deregistered"
+    REVIVING = "reviving"
+    UNDROPPING = "undropping"
+    CREATING = "creating"
+    PURGING = "purging"
+    PURGED = "purged"
+
+    @property
+    def in_trash(self) -> bool:
+        """Whether the dropped table can still come back."""
+        return self in _IN_TRASH
+
+
+_IN_TRASH = {State.DELETED, State.REVIVING, State.UNDROPPING}
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One step in the life of a table.
+
+    Attributes:
+        state: What the table is from here on.
+        nonce: Random; tells this decision from any other's.
+        prev: The nonce of the decision before; empty for the first.
+        action: The operation that led here, for the history.
+        by: Who asked for it.
+        at_ms: When, by the clock of whoever asked.
+        deleted_at_ms: When the table was dropped; kept while it is in the trash.
+        ttl_ms: How long it stays there; None is for ever.
+        version: The version that an undrop brings back, or that a purge kept.
+        protected: Whether drops are refused.
+        consumed: Markers of other programs that this decision takes account of.
+    """
+
+    state: State
+    nonce: str
+    prev: str
+    action: str
+    by: str
+    at_ms: int
+    deleted_at_ms: int | None = None
+    ttl_ms: int | None = None
+    version: int | None = None
+    protected: bool = False
+    consumed: tuple[str, ...] = ()
+
+    @property
+    def hint(self) -> Hint:
+        """What the hint of this decision says."""
+        return Hint(self.state, self.deleted_at_ms, self.ttl_ms)
+
+
+class Hint(msgspec.Struct, frozen=True):
+    """The part of a decision that fits into a file name."""
+
+    state: State
+    deleted_at_ms: int | None = None
+    ttl_ms: int | None = None
+
+    def format(self) -> str:
+        """Write ``state``, ``state.<time>`` or ``state.<time>.<duration>`` in base 36."""
+        if self.deleted_at_ms is None:
+            return self.state.value
+        words = [self.state.value, _to_base36(self.deleted_at_ms)]
+        if self.ttl_ms is not None:
+            words.append(_to_base36(self.ttl_ms))
+        return ".".join(words)
+
+    @classmethod
+    def parse(cls, text: str) -> Hint | None:
+        """Read a hint; None for one that a newer release may have written."""
+        state, *numbers = text.split(".")
+        try:
+            values = [int(number, 36) for number in numbers]
+            return cls(State(state), *values) if len(values) <= 2 else None  # noqa: PLR2004
+        except ValueError:
+            return None
+
+
+def encode_decision(decision: Decision) -> bytes:
+    """Write a decision."""
+    return msgspec.json.encode(decision)
+
+
+def decode_decision(path: str, body: bytes) -> Decision:
+    """Read a decision.
+
+    Raises:
+        CatalogFormatError: it holds something this release does not know.
+        MooringError: it is not a decision at all.
+    """
+    try:
+        return msgspec.json.decode(body, type=Decision)
+    except msgspec.ValidationError as exc:
+        msg = f"'{path}' was written by a newer Mooring ({exc}): upgrade to read this catalog"
+        raise CatalogFormatError(msg) from exc
+    except msgspec.DecodeError as exc:
+        msg = f"'{path}' is damaged ({exc}): restore it from a copy, or see 'mooring doctor'"
+        raise MooringError(msg) from exc
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _to_base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, rest = divmod(number, 36)
+        digits = _DIGITS[rest] + digits
+    return digits or "0"

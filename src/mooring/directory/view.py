@@ -1,0 +1,152 @@
+"""What a table in a directory is right now: its files, markers and chain, read in a safe order.
+
+Files first, then the chain: a listing that is older than the state it is judged by shows a
+table that existed; the reverse could show what a purge left as a living table.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mooring.clock import format_duration
+from mooring.directory.chain import Chain
+from mooring.directory.decisions import State
+from mooring.directory.layout import TABLE_SUFFIX, table_dir
+from mooring.directory.markers import ForeignMarker, find_foreign_markers
+from mooring.errors import TableNotFoundError
+from mooring.identifiers import quote
+from mooring.store import Listing
+
+if TYPE_CHECKING:
+    from mooring.clock import Clock
+    from mooring.directory.chain import Chains
+    from mooring.store import Store
+
+__all__ = ["TableView", "other_spelling", "view_table"]
+
+_EMPTY = Listing([], [])
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table as it was read.
+
+    Attributes:
+        chain: The end of its chain of decisions.
+        has_files: Whether its directory holds anything.
+        markers: Markers of other programs, consumed or not.
+    """
+
+    chain: Chain
+    has_files: bool
+    markers: tuple[ForeignMarker, ...]
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.chain.name
+
+    @property
+    def state(self) -> State | None:
+        """What the table is; None where there is none and never was one."""
+        decided = self.chain.state
+        if decided not in {None, State.LIVE}:
+            return decided
+        # A living table whose directory somebody removed by hand is gone.
+        if not self.has_files:
+            return None
+        return State.DELETED if self.unconsumed else State.LIVE
+
+    @property
+    def unconsumed(self) -> tuple[ForeignMarker, ...]:
+        """Markers of other programs that no decision has taken account of."""
+        consumed = self.chain.decision.consumed if self.chain.decision else ()
+        return tuple(marker for marker in self.markers if marker.mark not in consumed)
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether drops are refused."""
+        return bool(self.chain.decision and self.chain.decision.protected)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What a decision that makes the table live takes account of."""
+        return tuple(marker.mark for marker in self.markers)
+
+    @property
+    def deletion(self) -> tuple[int, int | None]:
+        """When the table was dropped, and its time to live in the trash."""
+        decision = self.chain.decision
+        if decision is not None and decision.deleted_at_ms is not None:
+            return decision.deleted_at_ms, decision.ttl_ms
+        marker = next(iter(self.unconsumed), None)
+        return (marker.deleted_at_ms, marker.ttl_ms) if marker else (0, None)
+
+    def require_live(self, clock: Clock) -> None:
+        """Refuse to go on with a table that is not live.
+
+        Raises:
+            TableNotFoundError: with what happened to it and what can be done.
+        """
+        if self.state is not State.LIVE:
+            raise TableNotFoundError(self._why_not_live(clock))
+
+    def _why_not_live(self, clock: Clock) -> str:
+        shown = quote(self.name)
+        match self.state:
+            case State.DELETED | State.REVIVING | State.UNDROPPING:
+                ago = format_duration(clock.now_ms() - self.deletion[0])
+                undo = f'bring it back with "mooring table undrop {self.name}"'
+                return f"table {shown} was dropped {ago} ago; {undo}"
+            case State.DEREGISTERED:
+                undo = f'bring it back with "mooring table register {self.name}"'
+                return f"table {shown} is deregistered; {undo}"
+            case State.PURGING:
+                return f"table {shown} is being purged"
+            case _:
+                return f"there is no table {shown}"
+
+
+def view_table(store: Store, chains: Chains, name: str) -> TableView:
+    """Read what a table is."""
+    listing = store.list_dir(table_dir(name))
+    if other_spelling(store, name, listing):
+        return _view(Chain(name), _EMPTY, ())
+    chain = chains.read(name)
+    if chain.state is State.LIVE and not _has_any(listing):
+        # It may have been made between the two looks.
+        listing = store.list_dir(table_dir(name))
+    return _view(chain, listing, find_foreign_markers(store, name, listing, chain.seq))
+
+
+def _view(chain: Chain, listing: Listing, markers: tuple[ForeignMarker, ...]) -> TableView:
+    return TableView(chain, _has_any(listing), markers)
+
+
+def _has_any(listing: Listing) -> bool:
+    return bool(listing.directories or listing.files)
+
+
+def other_spelling(store: Store, name: str, listing: Listing) -> str | None:
+    """Find a table that the disk confuses with ``name``: it differs by case or Unicode form.
+
+    Args:
+        store: The catalog's store.
+        name: The name that was asked for.
+        listing: What the disk gave for its directory.
+    """
+    if store.capabilities.case_sensitive or not _has_any(listing):
+        return None
+    wanted = table_dir(name)
+    directories = store.list_dir("").directories
+    if wanted in directories:
+        return None
+    folded = _fold(wanted)
+    alike = next((found for found in directories if _fold(found) == folded), None)
+    return alike and alike.removesuffix(TABLE_SUFFIX)
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

@@ -1,0 +1,227 @@
+"""The contract that every kind of catalog keeps, and its values.
+
+A backend names tables, locates them and decides about their lives. What is done to the content of
+a located table is written once, above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from mooring.identifiers import ObjectId
+    from mooring.namespace.states import DroppedTable, TableStatus
+
+__all__ = ["Backend", "Change", "CreateMode", "PurgeProgress", "PurgeReport", "TableInfo", "Ttl"]
+
+
+class CreateMode(StrEnum):
+    """What to do where the object exists already."""
+
+    CREATE = "create"
+    EXIST_OK = "exist_ok"
+    OVERWRITE = "overwrite"
+
+
+@dataclass(frozen=True, slots=True)
+class Ttl:
+    """How long a dropped table stays in the trash; None is for ever."""
+
+    ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """Where a live table is and how to reach it."""
+
+    id: ObjectId
+    location: str
+    storage_options: Mapping[str, str]
+    properties: Mapping[str, str]
+    is_only_declared: bool | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a table's history in the catalog."""
+
+    seq: int
+    action: str
+    state: str
+    by: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What became of each table of a purge."""
+
+    purged: list[ObjectId]
+    failed: dict[ObjectId, Exception]
+
+
+class PurgeProgress(Protocol):
+    """Hears how far a purge has come."""
+
+    def __call__(self, table: ObjectId, files: int, size_bytes: int) -> None:
+        """Take note of the files and bytes of a table deleted so far."""
+        ...
+
+
+class Backend(Protocol):
+    """A catalog. Every method raises InvalidNameError for names that cannot be."""
+
+    @property
+    def levels(self) -> int | None:
+        """The level of every table where there is one level only; None where tables nest."""
+        ...
+
+    @property
+    def author(self) -> str:
+        """In whose name changes are recorded."""
+        ...
+
+    def list_namespaces(self, parent: ObjectId) -> list[str]:
+        """Name the direct child namespaces, sorted.
+
+        Raises:
+            NamespaceNotFoundError: there is no such parent.
+        """
+        ...
+
+    def describe_namespace(self, namespace: ObjectId) -> Mapping[str, str]:
+        """Return a namespace's properties.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+        """
+        ...
+
+    def list_tables(self, namespace: ObjectId, *, include_declared: bool = True) -> list[str]:
+        """Name the direct child tables that are live, sorted.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+        """
+        ...
+
+    def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
+        """Locate a live table.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+        """
+        ...
+
+    def declare_table(self, table: ObjectId, location: str | None = None) -> TableInfo:
+        """Reserve a name and a location without data.
+
+        Raises:
+            NamespaceNotFoundError: there is no such parent.
+            TableAlreadyExistsError: the name is taken.
+            InvalidTableStateError: an earlier table of this name is in the way.
+        """
+        ...
+
+    def create_table(
+        self, table: ObjectId, rows: pa.RecordBatchReader, mode: CreateMode = CreateMode.CREATE
+    ) -> TableInfo:
+        """Create a table with data, also over a dropped or purged one.
+
+        Raises:
+            NamespaceNotFoundError: there is no such parent.
+            TableAlreadyExistsError: the name is taken.
+            ConcurrentModificationError: somebody else's change came first.
+        """
+        ...
+
+    def register_table(
+        self, table: ObjectId, location: str, mode: CreateMode = CreateMode.CREATE
+    ) -> TableInfo:
+        """Give a name to a table that lies in the catalog's storage.
+
+        Raises:
+            InvalidInputError: the location is not one this catalog accepts.
+            TableAlreadyExistsError: the name is taken.
+            TableNotFoundError: there is no table at the location.
+        """
+        ...
+
+    def deregister_table(self, table: ObjectId) -> TableInfo:
+        """Forget a live table's name and keep its bytes.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            ProtectedError: the table is protected.
+        """
+        ...
+
+    def rename_table(self, table: ObjectId, new: ObjectId) -> TableInfo:
+        """Give a live table another name.
+
+        Raises:
+            UnsupportedError: this kind of catalog cannot.
+        """
+        ...
+
+    def drop_table(self, table: ObjectId, ttl: Ttl | None = None) -> TableInfo:
+        """Hide a live table, reversibly; without a TTL the catalog's default counts.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            ProtectedError: the table is protected.
+            ConcurrentModificationError: somebody else's change came first.
+        """
+        ...
+
+    def undrop_table(self, table: ObjectId, new: ObjectId | None = None) -> TableInfo:
+        """Make a dropped table live again, if wanted under another name.
+
+        Raises:
+            TableNotFoundError: nothing dropped has this identifier.
+            ConcurrentModificationError: somebody else's change came first.
+            UnsupportedError: this kind of catalog cannot change the name.
+        """
+        ...
+
+    def table_status(self, table: ObjectId) -> TableStatus:
+        """Tell whether a table is live, dropped or not there."""
+        ...
+
+    def list_purgable_tables(self, deleted_before_ms: int | None = None) -> list[DroppedTable]:
+        """List the trash, sorted by identifier."""
+        ...
+
+    def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
+        """Delete the bytes of a dropped table, expired or not.
+
+        Raises:
+            TableNotFoundError: nothing dropped has this identifier.
+            ConcurrentModificationError: somebody else's change came first.
+        """
+        ...
+
+    def purge_tables(
+        self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge exactly these tables, or all that are expired."""
+        ...
+
+    def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
+        """Make drops of a table refuse, or allow them again.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+        """
+        ...
+
+    def table_history(self, table: ObjectId) -> list[Change]:
+        """Tell what happened to a table in the catalog, oldest first."""
+        ...

@@ -1,0 +1,310 @@
+"""A backend as a LanceNamespace: requests in, responses out, errors of the specification.
+
+Nothing is decided here; each method reads a request, calls one method of the backend and words
+its answer.
+
+Spec: lance-rest-openapi, the models; objects-and-relationships, identifiers.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import lance_namespace as spec
+from lance_namespace.errors import from_error_code
+from lance_namespace_urllib3_client.models import JsonArrowSchema, TableBasicStats
+
+from mooring.clock import parse_ttl
+from mooring.errors import (
+    InvalidInputError,
+    MooringError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from mooring.identifiers import ObjectId
+from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.paging import take_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from mooring.namespace.api import Backend, PurgeReport, TableInfo
+    from mooring.namespace.states import DroppedTable, TableStatus
+
+__all__ = ["LanceAdapter"]
+
+Method = TypeVar("Method", bound="Callable[..., Any]")
+
+
+def _worded(method: Method) -> Method:
+    """Raise the specification's error of the same code."""
+
+    @functools.wraps(method)
+    def wrapper(*args: object, **kwargs: object) -> object:
+        try:
+            return method(*args, **kwargs)
+        except MooringError as exc:
+            raise from_error_code(exc.code, str(exc)) from exc
+
+    return cast("Method", wrapper)
+
+
+class LanceAdapter(spec.LanceNamespace):
+    """Any backend, spoken to in the words of the Lance namespace specification."""
+
+    def __init__(self, backend: Backend, name: str) -> None:
+        """Adapt a backend; ``name`` identifies it in messages and caches."""
+        self._backend = backend
+        self._name = name
+
+    def namespace_id(self) -> str:
+        """Identify the catalog, in messages and in Lance's caches."""
+        return self._name
+
+    # -- namespaces --------------------------------------------------------------------------
+
+    @_worded
+    def list_namespaces(self, request: spec.ListNamespacesRequest) -> spec.ListNamespacesResponse:
+        """Name the direct child namespaces."""
+        names = self._backend.list_namespaces(ObjectId.of(request.id))
+        page, token = take_page(names, request.page_token, request.limit)
+        return spec.ListNamespacesResponse(namespaces=page, page_token=token)
+
+    @_worded
+    def describe_namespace(
+        self, request: spec.DescribeNamespaceRequest
+    ) -> spec.DescribeNamespaceResponse:
+        """Return a namespace's properties."""
+        properties = self._backend.describe_namespace(ObjectId.of(request.id))
+        return spec.DescribeNamespaceResponse(properties=dict(properties))
+
+    @_worded
+    def namespace_exists(
+        self, request: spec.NamespaceExistsRequest
+    ) -> spec.NamespaceExistsResponse:
+        """Answer where the namespace exists; raise where it does not."""
+        self._backend.describe_namespace(ObjectId.of(request.id))
+        return spec.NamespaceExistsResponse()
+
+    # -- tables ------------------------------------------------------------------------------
+
+    @_worded
+    def list_tables(self, request: spec.ListTablesRequest) -> spec.ListTablesResponse:
+        """Name the direct child tables; without a limit all of them."""
+        names = self._backend.list_tables(
+            ObjectId.of(request.id), include_declared=request.include_declared is not False
+        )
+        page, token = take_page(names, request.page_token, request.limit)
+        return spec.ListTablesResponse(tables=page, page_token=token)
+
+    @_worded
+    def describe_table(self, request: spec.DescribeTableRequest) -> spec.DescribeTableResponse:
+        """Locate a table and, where asked, open it."""
+        table = _table_id(request.id)
+        detailed = bool(request.load_detailed_metadata)
+        info = self._backend.describe_table(
+            table, check_declared=bool(request.check_declared) or detailed
+        )
+        response = spec.DescribeTableResponse(
+            location=info.location,
+            table_uri=_uri(info.location) if request.with_table_uri else None,
+            storage_options=_options(info),
+            properties=dict(info.properties),
+            is_only_declared=info.is_only_declared,
+        )
+        if detailed or request.version or request.tag or request.branch:
+            self._add_details(response, table, info, request)
+        return response
+
+    @_worded
+    def table_exists(self, request: spec.TableExistsRequest) -> spec.TableExistsResponse:
+        """Answer where the table exists; raise where it does not."""
+        info = self._backend.describe_table(_table_id(request.id))
+        if request.version:
+            _open(info, request.version)
+        return spec.TableExistsResponse()
+
+    @_worded
+    def declare_table(self, request: spec.DeclareTableRequest) -> spec.DeclareTableResponse:
+        """Reserve a name and a location."""
+        _refuse_properties(request.properties)
+        table = _table_id(request.id)
+        info = self._backend.declare_table(table, request.location)
+        return spec.DeclareTableResponse(location=info.location, storage_options=_options(info))
+
+    @_worded
+    def create_table(
+        self, request: spec.CreateTableRequest, request_data: bytes
+    ) -> spec.CreateTableResponse:
+        """Create a table from an Arrow IPC stream."""
+        _refuse_properties(request.properties)
+        table = _table_id(request.id)
+        mode = _mode(request.mode, CreateMode)
+        info = self._backend.create_table(table, _read_ipc(request_data), mode)
+        return spec.CreateTableResponse(
+            location=info.location, version=info.version, storage_options=_options(info)
+        )
+
+    @_worded
+    def register_table(self, request: spec.RegisterTableRequest) -> spec.RegisterTableResponse:
+        """Give a name to a table in the catalog's storage."""
+        _refuse_properties(request.properties)
+        mode = _mode(request.mode, (CreateMode.CREATE, CreateMode.OVERWRITE))
+        info = self._backend.register_table(_table_id(request.id), request.location, mode)
+        return spec.RegisterTableResponse(location=info.location)
+
+    @_worded
+    def deregister_table(
+        self, request: spec.DeregisterTableRequest
+    ) -> spec.DeregisterTableResponse:
+        """Forget a name and keep the bytes."""
+        info = self._backend.deregister_table(_table_id(request.id))
+        return spec.DeregisterTableResponse(id=list(info.id.names), location=info.location)
+
+    @_worded
+    def rename_table(self, request: spec.RenameTableRequest) -> spec.RenameTableResponse:
+        """Give a table another name."""
+        table = _table_id(request.id)
+        parent = request.new_namespace_id
+        namespace = table.parent if parent is None else ObjectId.of(parent)
+        self._backend.rename_table(table, namespace.child(request.new_table_name))
+        return spec.RenameTableResponse()
+
+    @_worded
+    def drop_table(self, request: spec.DropTableRequest) -> spec.DropTableResponse:
+        """Drop softly; ``context["ttl"]`` says for how long the table can come back."""
+        ttl = (request.context or {}).get("ttl")
+        info = self._backend.drop_table(
+            _table_id(request.id), None if ttl is None else Ttl(parse_ttl(ttl))
+        )
+        return spec.DropTableResponse(id=list(info.id.names), location=info.location)
+
+    # -- what the specification has no words for -------------------------------------------------
+
+    @_worded
+    def table_status(self, id: Sequence[str]) -> TableStatus:  # noqa: A002  # the API's word
+        """Tell whether a table is live, dropped or not there."""
+        return self._backend.table_status(_table_id(id))
+
+    @_worded
+    def undrop_table(
+        self,
+        id: Sequence[str],  # noqa: A002  # the API's word
+        new_id: Sequence[str] | None = None,
+    ) -> None:
+        """Make a dropped table live again."""
+        new = None if new_id is None else _table_id(new_id)
+        self._backend.undrop_table(_table_id(id), new)
+
+    @_worded
+    def list_purgable_tables(self, deleted_before: int | None = None) -> list[DroppedTable]:
+        """List the trash; ``deleted_before`` is in milliseconds since 1970."""
+        return self._backend.list_purgable_tables(deleted_before)
+
+    @_worded
+    def purge_table(self, id: Sequence[str]) -> None:  # noqa: A002  # the API's word
+        """Delete the bytes of a dropped table."""
+        self._backend.purge_table(_table_id(id))
+
+    @_worded
+    def purge_tables(self, ids: Sequence[Sequence[str]] | None = None) -> PurgeReport:
+        """Purge exactly these tables, or all that are expired."""
+        tables = None if ids is None else [_table_id(names) for names in ids]
+        return self._backend.purge_tables(tables)
+
+    @_worded
+    def protect_table(
+        self,
+        id: Sequence[str],  # noqa: A002  # the API's word
+        *,
+        protected: bool = True,
+    ) -> None:
+        """Make drops of a table refuse, or allow them again."""
+        self._backend.protect_table(_table_id(id), protected=protected)
+
+    # -- small things ----------------------------------------------------------------------------
+
+    def _add_details(
+        self,
+        response: spec.DescribeTableResponse,
+        table: ObjectId,
+        info: TableInfo,
+        request: spec.DescribeTableRequest,
+    ) -> None:
+        if info.is_only_declared:
+            msg = f"table '{table}' is only declared: it has no versions to describe"
+            raise TableNotFoundError(msg)
+        if request.branch:
+            msg = "a plain directory describes the main branch only"
+            raise UnsupportedError(msg)
+        from mooring.tables.schema import schema_to_json  # imports pyarrow
+
+        dataset = _open(info, request.tag or request.version)
+        stats = dataset.stats.dataset_stats()
+        response.table = table.name
+        response.namespace = list(table.parent.names)
+        response.version = dataset.version
+        response.var_schema = JsonArrowSchema.from_dict(schema_to_json(dataset.schema))
+        response.stats = TableBasicStats(
+            num_deleted_rows=stats["num_deleted_rows"], num_fragments=stats["num_fragments"]
+        )
+        response.metadata = dict(dataset.metadata)
+
+
+def _table_id(names: Sequence[str] | None) -> ObjectId:
+    table = ObjectId.of(names)
+    if table.is_root:
+        msg = "a table's identifier needs at least one name"
+        raise InvalidInputError(msg)
+    return table
+
+
+def _mode(text: str | None, allowed: Any) -> CreateMode:  # noqa: ANN401  # any container of modes
+    """Read a mode in any of the specification's spellings."""
+    if not text:
+        return CreateMode.CREATE
+    for mode in allowed:
+        if text.lower().replace("_", "") == mode.value.replace("_", ""):
+            return cast("CreateMode", mode)
+    known = ", ".join(mode.value for mode in allowed)
+    msg = f"'{text}' is not a mode of this operation: use one of {known}"
+    raise InvalidInputError(msg)
+
+
+def _refuse_properties(properties: dict[str, str] | None) -> None:
+    if properties:
+        msg = "a plain directory keeps no properties of tables: leave them out"
+        raise UnsupportedError(msg)
+
+
+def _options(info: TableInfo) -> dict[str, str] | None:
+    return dict(info.storage_options) or None
+
+
+def _uri(location: str) -> str:
+    if "://" in location:
+        return location
+    from pathlib import Path
+
+    return Path(location).as_uri()
+
+
+def _read_ipc(body: bytes) -> pa.RecordBatchReader:
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    try:
+        return pyarrow.ipc.open_stream(io.BytesIO(body))
+    except (pa.ArrowInvalid, OSError) as exc:
+        msg = f"the request's body is not an Arrow IPC stream: {exc}"
+        raise InvalidInputError(msg) from exc
+
+
+def _open(info: TableInfo, version: int | str | None) -> Any:  # noqa: ANN401  # a LanceDataset
+    from mooring.tables.opening import open_at  # imports lance
+
+    return open_at(info.location, info.storage_options, version)

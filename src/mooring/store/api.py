@@ -1,0 +1,124 @@
+"""The store: a handful of verbs that POSIX files and every object store can keep.
+
+Paths are relative to the store's root, with ``/`` between segments and no leading slash. Reading
+or deleting what is absent is an answer, not an error. Nothing outside this package knows which
+kind of store it talks to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Capabilities", "Listing", "ObjectMeta", "ObjectTag", "Store"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTag:
+    """A store's proof of an object's state: an etag, a generation, or both."""
+
+    etag: str | None = None
+    generation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """What a store tells about an object without reading it."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+    tag: ObjectTag
+
+    @property
+    def mark(self) -> str:
+        """Identify this very writing of the object.
+
+        An S3 etag is a hash of the content, so equal content written twice differs by time alone.
+        """
+        return f"{self.tag.etag or self.tag.generation}@{self.modified_ms}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The direct children of a directory, by name, in no particular order."""
+
+    directories: list[str]
+    files: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do beyond the verbs they all have."""
+
+    compare_and_swap: bool
+    case_sensitive: bool = True
+
+
+class Store(Protocol):
+    """Objects under one root.
+
+    Every method may raise ServiceUnavailableError, PermissionDeniedError or UnauthenticatedError;
+    the three puts may raise UnknownOutcomeError, after which the object may or may not be there.
+    """
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this store can do."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The storage options with which Lance reaches the same place."""
+        ...
+
+    def location(self, path: str) -> str:
+        """Return the path or URI by which Lance opens ``path``."""
+        ...
+
+    def get(self, path: str) -> bytes | None:
+        """Return the object's content, or None where there is none."""
+        ...
+
+    def head(self, path: str) -> ObjectMeta | None:
+        """Return what is known about an object, or None where there is none."""
+        ...
+
+    def existing(self, paths: Sequence[str]) -> set[str]:
+        """Tell which of these objects exist, with as much at once as the store allows."""
+        ...
+
+    def list_dir(self, path: str) -> Listing:
+        """List the direct children of a directory; an absent one is empty."""
+        ...
+
+    def list_prefix(self, path: str) -> list[ObjectMeta]:
+        """List every object below a directory."""
+        ...
+
+    def put_new(self, path: str, body: bytes) -> bool:
+        """Create an object; False, and nothing changed, where one exists."""
+        ...
+
+    def put_if(self, path: str, body: bytes, tag: ObjectTag) -> bool:
+        """Replace an object that is still in the state of ``tag``; False where it is not.
+
+        Raises:
+            UnsupportedError: the store cannot compare and swap.
+        """
+        ...
+
+    def put(self, path: str, body: bytes) -> None:
+        """Create or replace an object."""
+        ...
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete objects; absent ones are fine."""
+        ...
+
+    def delete_prefix(self, path: str) -> int:
+        """Delete every object below a directory and return how many there were."""
+        ...

@@ -1,0 +1,262 @@
+"""POSIX files, made durable before anything is acknowledged.
+
+A put writes a temporary file, syncs it, links or renames it to its name and syncs the directory,
+so a crash leaves either the whole object under its name or nothing there. Creation uses a hard
+link, which refuses an existing name atomically on every POSIX file system.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISDIR
+from typing import TYPE_CHECKING
+
+from mooring.errors import (
+    InvalidInputError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    StoreUnsafeError,
+    UnsupportedError,
+)
+from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["TEMPORARY_PREFIX", "LocalStore"]
+
+TEMPORARY_PREFIX = ".mooring-tmp-"
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_ABSENT = (FileNotFoundError, NotADirectoryError)
+
+
+class LocalStore:
+    """A directory of the file system as a store."""
+
+    def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Open a directory, which need not exist yet.
+
+        Args:
+            root: The directory; ``~`` is the home directory.
+            durable: Sync to disk before a put returns. Turning it off is for tests.
+        """
+        self._root = str(Path(root).expanduser().absolute())
+        self._durable = durable
+        self._capabilities: Capabilities | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this directory can do; whether case matters is looked at once."""
+        if self._capabilities is None:
+            self._capabilities = Capabilities(
+                compare_and_swap=False, case_sensitive=_tells_case_apart(self._root)
+            )
+        return self._capabilities
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Lance needs no options for a path."""
+        return {}
+
+    def location(self, path: str) -> str:
+        """Return the absolute path."""
+        return self._resolve(path) if path else self._root
+
+    def get(self, path: str) -> bytes | None:
+        """Return the file's content."""
+        with _translated(path):
+            try:
+                with open(self._resolve(path), "rb") as file:  # noqa: PTH123  # half the cost
+                    return file.read()
+            except (*_ABSENT, IsADirectoryError):
+                return None
+
+    def head(self, path: str) -> ObjectMeta | None:
+        """Return size, time and tag of a file."""
+        with _translated(path):
+            try:
+                stat = os.stat(self._resolve(path))  # noqa: PTH116  # half the cost
+            except _ABSENT:
+                return None
+            return None if _is_directory(stat) else _meta(path, stat)
+
+    def existing(self, paths: Sequence[str]) -> set[str]:
+        """Look for each file: a few microseconds apiece."""
+        root = self._root
+        return {path for path in paths if os.path.exists(f"{root}/{path}")}  # noqa: PTH110
+
+    def list_dir(self, path: str) -> Listing:
+        """Scan one directory, without a call per entry."""
+        directories: list[str] = []
+        files: list[str] = []
+        with _translated(path), suppress(*_ABSENT), os.scandir(self.location(path)) as entries:
+            for entry in entries:
+                (directories if entry.is_dir() else files).append(entry.name)
+        return Listing(directories, files)
+
+    def list_prefix(self, path: str) -> list[ObjectMeta]:
+        """Walk a directory without following links out of it.
+
+        Raises:
+            UnsupportedError: the directory is itself a link.
+        """
+        top = self._resolve(path)
+        if os.path.islink(top):  # noqa: PTH114
+            msg = f"'{path}' is a symbolic link: what lies behind it is outside the catalog"
+            raise UnsupportedError(msg)
+        with _translated(path):
+            return list(_walk(top, path))
+
+    def put_new(self, path: str, body: bytes) -> bool:
+        """Create a file by linking a complete one to its name."""
+        return self._place(path, body, os.link)
+
+    def put_if(self, path: str, body: bytes, tag: ObjectTag) -> bool:
+        """Refuse: POSIX cannot compare and swap a file.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        del body, tag
+        msg = f"cannot replace '{path}' conditionally: files have no compare-and-swap"
+        raise UnsupportedError(msg)
+
+    def put(self, path: str, body: bytes) -> None:
+        """Replace a file by renaming a complete one over it."""
+        self._place(path, body, os.replace)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Unlink files."""
+        for path in paths:
+            with _translated(path), suppress(*_ABSENT):
+                os.unlink(self._resolve(path))  # noqa: PTH108
+
+    def delete_prefix(self, path: str) -> int:
+        """Unlink every file below a directory, then the directories that are empty."""
+        objects = self.list_prefix(path)
+        self.delete(found.path for found in objects)
+        for directory, _, _ in os.walk(self._resolve(path), topdown=False):
+            with suppress(OSError):
+                os.rmdir(directory)  # noqa: PTH106
+        return len(objects)
+
+    def _resolve(self, path: str) -> str:
+        segments = path.split("/")
+        if any(segment in {"", ".", ".."} or "\0" in segment for segment in segments):
+            msg = f"{path!a} is not a path below the catalog's root"
+            raise InvalidInputError(msg)
+        return os.path.join(self._root, *segments)  # noqa: PTH118
+
+    def _place(self, path: str, body: bytes, move: _Move) -> bool:
+        target = self._resolve(path)
+        directory = os.path.dirname(target)  # noqa: PTH120
+        temporary = f"{directory}/{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+        with _translated(path):
+            self._make_directory(directory)
+            try:
+                self._write(temporary, body)
+                move(temporary, target)
+            except FileExistsError:
+                return False
+            except OSError as exc:
+                if move is os.link and exc.errno in _NO_LINKS and os.access(directory, os.W_OK):
+                    msg = (
+                        f"the file system of '{directory}' has no hard links, so a file cannot be"
+                        " created exactly once: keep the catalog on another disk"
+                    )
+                    raise StoreUnsafeError(msg) from exc
+                raise
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)  # noqa: PTH108
+            self._sync_directory(directory)
+        return True
+
+    def _write(self, path: str, body: bytes) -> None:
+        with open(path, "xb") as file:  # noqa: PTH123
+            file.write(body)
+            file.flush()
+            if self._durable:
+                os.fsync(file.fileno())
+
+    def _make_directory(self, directory: str) -> None:
+        """Create missing directories and sync the names of those that are new."""
+        missing = []
+        while not os.path.isdir(directory):  # noqa: PTH112
+            missing.append(directory)
+            directory = os.path.dirname(directory)  # noqa: PTH120
+        for new in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(new)  # noqa: PTH102
+            self._sync_directory(os.path.dirname(new))  # noqa: PTH120
+
+    def _sync_directory(self, directory: str) -> None:
+        if not self._durable:
+            return
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Move = Callable[[str, str], None]
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Turn the operating system's refusals into errors of ours."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno in _DENIED:
+            msg = f"no permission for '{path}': {exc.strerror}"
+            raise PermissionDeniedError(msg) from exc
+        msg = f"the file system failed on '{path}': {exc.strerror}"
+        raise ServiceUnavailableError(msg) from exc
+
+
+def _is_directory(stat: os.stat_result) -> bool:
+    return S_ISDIR(stat.st_mode)
+
+
+def _meta(path: str, stat: os.stat_result) -> ObjectMeta:
+    etag = f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
+    return ObjectMeta(path, stat.st_size, stat.st_mtime_ns // 1_000_000, ObjectTag(etag=etag))
+
+
+def _walk(directory: str, path: str) -> Iterator[ObjectMeta]:
+    try:
+        entries = list(os.scandir(directory))
+    except _ABSENT:
+        return
+    for entry in entries:
+        below = f"{path}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, below)
+            continue
+        with suppress(*_ABSENT):
+            yield _meta(below, entry.stat(follow_symlinks=False))
+
+
+def _tells_case_apart(root: str) -> bool:
+    """Look whether the disk under ``root`` keeps names that differ by case apart."""
+    existing = root
+    while not os.path.isdir(existing):  # noqa: PTH112
+        existing = os.path.dirname(existing)  # noqa: PTH120
+    swapped = os.path.join(  # noqa: PTH118
+        os.path.dirname(existing),  # noqa: PTH120
+        os.path.basename(existing).swapcase(),  # noqa: PTH119
+    )
+    try:
+        return swapped == existing or not os.path.samefile(existing, swapped)  # noqa: PTH121
+    except OSError:
+        return True

@@ -1,0 +1,221 @@
+"""S3, GCS, Azure and memory, through obstore.
+
+The store's own retries may send a creation twice, so a refusal can be the echo of one's own
+success: callers compare content before they believe they lost.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotFoundError,
+    PreconditionError,
+    UnknownConfigurationKeyError,
+)
+from obstore.exceptions import PermissionDeniedError as _Denied
+from obstore.exceptions import UnauthenticatedError as _Unauthenticated
+from obstore.store import from_url
+
+from mooring.errors import (
+    InvalidInputError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    UnauthenticatedError,
+    UnknownOutcomeError,
+)
+from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from obstore import ObjectMeta as ObstoreMeta
+    from obstore.store import ObjectStore
+
+__all__ = ["RemoteStore"]
+
+# Names that configure the HTTP client; all other options configure the service.
+_CLIENT_OPTIONS = {
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "http1_only",
+    "http2_only",
+    "pool_idle_timeout",
+    "pool_max_idle_per_host",
+    "proxy_url",
+    "timeout",
+    "user_agent",
+}
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_DELETE_BATCH = 1000
+_HEADS_AT_ONCE = 32
+
+
+class RemoteStore:
+    """A prefix of a bucket or container as a store."""
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        """Open a URI; nothing is asked of the service yet.
+
+        Args:
+            uri: ``s3://bucket/prefix``, ``gs://``, ``az://`` or ``memory://``.
+            options: Credentials and settings, named as Lance names its storage options.
+
+        Raises:
+            InvalidInputError: an option is unknown or the URI cannot be read.
+        """
+        self._uri = uri.rstrip("/")
+        self._options = dict(options)
+        self._store = _connect(uri, options)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Object stores compare and swap."""
+        return Capabilities(compare_and_swap=True)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options as they were given; Lance uses the same names."""
+        return self._options
+
+    def location(self, path: str) -> str:
+        """Return a URI, with everything quoted that a URI would read otherwise."""
+        return f"{self._uri}/{quote(path, safe='/')}" if path else self._uri
+
+    def get(self, path: str) -> bytes | None:
+        """Return the object's content."""
+        with _translated(path):
+            try:
+                return bytes(obstore.get(self._store, path).bytes())
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def head(self, path: str) -> ObjectMeta | None:
+        """Return size, time and tag of an object."""
+        with _translated(path):
+            try:
+                return _meta(obstore.head(self._store, path))
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def existing(self, paths: Sequence[str]) -> set[str]:
+        """Head the objects, many at a time."""
+        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
+            found = pool.map(self.head, paths)
+            return {path for path, meta in zip(paths, found, strict=True) if meta is not None}
+
+    def list_dir(self, path: str) -> Listing:
+        """List one level: a request per thousand children."""
+        with _translated(path):
+            found = obstore.list_with_delimiter(self._store, path or None)
+        start = len(path) + 1 if path else 0
+        return Listing(
+            [name.rstrip("/")[start:] for name in found["common_prefixes"]],
+            [entry["path"][start:] for entry in found["objects"]],
+        )
+
+    def list_prefix(self, path: str) -> list[ObjectMeta]:
+        """List everything below a prefix."""
+        with _translated(path):
+            return [
+                _meta(entry) for batch in obstore.list(self._store, path or None) for entry in batch
+            ]
+
+    def put_new(self, path: str, body: bytes) -> bool:
+        """Create an object with a conditional put."""
+        with _translated(path, writing=True):
+            try:
+                obstore.put(self._store, path, body, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+        return True
+
+    def put_if(self, path: str, body: bytes, tag: ObjectTag) -> bool:
+        """Replace an object with a conditional put."""
+        # A None inside the mode is refused by obstore, so absent parts stay out of it.
+        mode = {"e_tag": tag.etag, "version": tag.generation}
+        known = {key: value for key, value in mode.items() if value is not None}
+        with _translated(path, writing=True):
+            try:
+                obstore.put(self._store, path, body, mode=known, use_multipart=False)  # type: ignore[arg-type]  # the stub wants both keys
+            except (PreconditionError, AlreadyExistsError, NotFoundError, FileNotFoundError):
+                return False
+        return True
+
+    def put(self, path: str, body: bytes) -> None:
+        """Create or replace an object."""
+        with _translated(path, writing=True):
+            obstore.put(self._store, path, body)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete objects, in bulk where the service can."""
+        wanted = list(paths)
+        for start in range(0, len(wanted), _DELETE_BATCH):
+            batch = wanted[start : start + _DELETE_BATCH]
+            with _translated(batch[0]):
+                try:
+                    obstore.delete(self._store, batch)
+                except (NotFoundError, FileNotFoundError):
+                    self._delete_each(batch)
+
+    def delete_prefix(self, path: str) -> int:
+        """Delete everything below a prefix."""
+        objects = self.list_prefix(path)
+        self.delete(found.path for found in objects)
+        return len(objects)
+
+    def _delete_each(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                obstore.delete(self._store, path)
+            except (NotFoundError, FileNotFoundError):
+                continue
+
+
+def _connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
+    config: dict[str, str] = {}
+    client: dict[str, object] = {}
+    for key, value in options.items():
+        if key in _CLIENT_OPTIONS:
+            client[key] = _FLAGS.get(value.lower(), value)
+        else:
+            config[key] = value
+    try:
+        return from_url(uri, config=config, client_options=client)  # type: ignore[call-overload, no-any-return]  # one signature a service
+    except UnknownConfigurationKeyError as exc:
+        msg = f"unknown storage option for '{uri}': {exc}"
+        raise InvalidInputError(msg) from exc
+    except (BaseError, ValueError) as exc:
+        msg = f"'{uri}' cannot be opened as an object store: {exc}"
+        raise InvalidInputError(msg) from exc
+
+
+@contextmanager
+def _translated(path: str, *, writing: bool = False) -> Iterator[None]:
+    """Turn the service's failures into errors of ours."""
+    try:
+        yield
+    except _Denied as exc:
+        msg = f"the store refuses access to '{path}': check the credentials' permissions"
+        raise PermissionDeniedError(msg) from exc
+    except _Unauthenticated as exc:
+        msg = f"the store does not accept the credentials (at '{path}')"
+        raise UnauthenticatedError(msg) from exc
+    except (BaseError, OSError) as exc:
+        # Only a put can have an outcome that matters and stays unknown.
+        kind = UnknownOutcomeError if writing else ServiceUnavailableError
+        msg = f"the store did not answer for '{path}': {str(exc).splitlines()[0]}"
+        raise kind(msg) from exc
+
+
+def _meta(found: ObstoreMeta) -> ObjectMeta:
+    modified_ms = int(found["last_modified"].timestamp() * 1000)
+    tag = ObjectTag(found["e_tag"], found["version"])
+    return ObjectMeta(found["path"], found["size"], modified_ms, tag)

@@ -1,0 +1,1 @@
+"""What can be done to a located Lance table, written once for every backend."""

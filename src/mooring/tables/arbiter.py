@@ -1,0 +1,113 @@
+"""Strict commits: a Lance commit lands as exactly one version, or not at all.
+
+Lance on its own rebases a commit that lost and takes the next version. Here it is told that a
+namespace manages the table's versions, and that namespace is this small class: it accepts one
+version number, and the create-only put of that version's manifest through the catalog's store is
+the decision. Lance calls the methods by name with plain dictionaries, so the class needs no base.
+
+Spec: objects-and-relationships, "External Manifest Store".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from mooring.errors import ConcurrentModificationError, TableVersionNotFoundError
+from mooring.store.numbered import create_once
+from mooring.tables.versions import VERSIONS_DIR, list_versions
+
+if TYPE_CHECKING:
+    from mooring.store import Store
+
+__all__ = ["VersionArbiter"]
+
+
+class _Response(dict[str, Any]):
+    """A response as Lance reads it: a mapping that can dump itself and has attributes."""
+
+    def model_dump(self, **_: object) -> dict[str, Any]:
+        return dict(self)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # a wire shape of several types
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class VersionArbiter:
+    """Lets one commit through: the one that makes ``expected``."""
+
+    def __init__(self, store: Store, table_dir: str, expected: int) -> None:
+        """Arbitrate a single commit.
+
+        Args:
+            store: The catalog's store.
+            table_dir: The table's directory in it.
+            expected: The only version that may be created.
+
+        ``decided`` tells afterwards whether it was created here; None: it was never asked for.
+        """
+        self._store = store
+        self._table_dir = table_dir
+        self._expected = expected
+        self.decided: bool | None = None
+
+    def namespace_id(self) -> str:
+        """Identify this namespace in Lance's caches: never the same twice."""
+        return f"mooring-arbiter-{id(self)}"
+
+    def list_table_versions(self, request: dict[str, Any]) -> _Response:
+        """Answer the newest version that may be read from: the one before the expected."""
+        del request
+        known = list_versions(self._store, self._table_dir)
+        newest = max(known, default=0)
+        return _Response(versions=[self._entry(newest, known[newest])] if newest else [])
+
+    def describe_table_version(self, request: dict[str, Any]) -> _Response:
+        """Answer where a version's manifest is.
+
+        Raises:
+            TableVersionNotFoundError: there is no such version.
+        """
+        version = int(request["version"])
+        path = list_versions(self._store, self._table_dir).get(version)
+        if path is None:
+            msg = f"'{self._table_dir}' has no version {version}"
+            raise TableVersionNotFoundError(msg)
+        return _Response(version=self._entry(version, path))
+
+    def create_table_version(self, request: dict[str, Any]) -> _Response:
+        """Make a staged manifest the expected version.
+
+        Raises:
+            ConcurrentModificationError: another version was asked for, or it exists.
+        """
+        version = int(request["version"])
+        staged = f"{self._table_dir}/{VERSIONS_DIR}/{request['manifest_path'].rsplit('/', 1)[-1]}"
+        # Lance stages under the final name and a random suffix: `<name>.manifest-<uuid>`.
+        final = staged[: staged.rindex(".manifest") + len(".manifest")]
+        body = self._store.get(staged)
+        try:
+            self.decided = (
+                version == self._expected
+                and body is not None
+                and create_once(self._store, final, body)
+            )
+        finally:
+            self._store.delete([staged])
+        if not self.decided:
+            msg = f"version {version} of '{self._table_dir}' was made by another writer"
+            raise ConcurrentModificationError(msg)
+        return _Response(version=self._entry(version, final))
+
+    def _entry(self, version: int, path: str) -> dict[str, Any]:
+        return {"version": version, "manifest_path": _key_for_lance(self._store.location(path))}
+
+
+def _key_for_lance(location: str) -> str:
+    """Return the key by which Lance's own object store knows a location."""
+    if "://" not in location:
+        return location.lstrip("/")
+    return unquote(urlsplit(location).path).lstrip("/")
