@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mooring import errors
     from mooring.catalog import Catalog, Table
-    from mooring.connect import connect
     from mooring.namespace.states import Exists, NotFound, SoftDeleted
     from mooring.namespaces import DirectoryNamespace
+    from mooring.opening import connect
 
 __all__ = [
     "Catalog",
@@ -35,7 +35,7 @@ _HOMES = {
     "NotFound": "mooring.namespace.states",
     "SoftDeleted": "mooring.namespace.states",
     "Table": "mooring.catalog",
-    "connect": "mooring.connect",
+    "connect": "mooring.opening",
 }
 
 

@@ -26,7 +26,8 @@ __all__ = [
 
 _UNITS_MS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 DAY_MS = _UNITS_MS["d"]
-_DURATION = re.compile(r"(\d+)\s*(ms|[wdhms])", re.IGNORECASE)
+_LONGEST_TTL_MS = 365_000 * DAY_MS
+_DURATION = re.compile(r"(\d{1,18})\s*(ms|[wdhms])", re.IGNORECASE | re.ASCII)
 
 
 class Clock(Protocol):
@@ -77,7 +78,11 @@ def parse_ttl(text: str) -> int | None:
     if match is None:
         msg = f"'{text}' is not a duration: write a number with a unit (7d, 12h, 90m, 30s) or never"
         raise InvalidInputError(msg)
-    return int(match[1]) * _UNITS_MS[match[2].lower()]
+    ttl_ms = int(match[1]) * _UNITS_MS[match[2].lower()]
+    if ttl_ms > _LONGEST_TTL_MS:
+        msg = f"'{text}' is longer than a thousand years: write never"
+        raise InvalidInputError(msg)
+    return ttl_ms
 
 
 def format_duration(duration_ms: int) -> str:

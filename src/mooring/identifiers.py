@@ -9,6 +9,7 @@ Spec: objects-and-relationships, "Object Name" to "Leveled Namespace".
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,11 +19,12 @@ from mooring.errors import InvalidInputError, InvalidNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DELIMITER", "ROOT", "ObjectId", "check_composed", "check_name", "quote"]
+__all__ = ["DELIMITER", "ROOT", "ObjectId", "check_composed", "check_name", "is_name", "quote"]
 
 DELIMITER = "$"
 _SEPARATORS = "/\\"
-_SURROGATE, _CONTROL = "Cs", "Cc"
+# Separators, control characters and halves of surrogate pairs.
+_REFUSED = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def quote(name: str) -> str:
@@ -43,20 +45,24 @@ def check_name(name: str) -> None:
         raise InvalidNameError(msg)
 
 
+def is_name(name: str) -> bool:
+    """Whether a string can be a name."""
+    return bool(name) and name not in {".", ".."} and _REFUSED.search(name) is None
+
+
 def _why_refused(name: str) -> str | None:
     if not name:
         return "it is empty"
     if name in {".", ".."}:
         return "it means a directory, not an object"
-    for character in name:
-        if character in _SEPARATORS:
-            return f"it holds the path separator '{character}'"
-        category = unicodedata.category(character)
-        if category == _CONTROL:
-            return f"it holds the control character U+{ord(character):04X}"
-        if category == _SURROGATE:
-            return "it is not valid Unicode"
-    return None
+    match = _REFUSED.search(name)
+    if match is None:
+        return None
+    if match[0] in _SEPARATORS:
+        return f"it holds the path separator '{match[0]}'"
+    if "\ud800" <= match[0] <= "\udfff":
+        return "it is not valid Unicode"
+    return f"it holds the control character U+{ord(match[0]):04X}"
 
 
 def check_composed(name: str) -> None:
@@ -116,11 +122,12 @@ class ObjectId:
         Raises:
             InvalidNameError: a name holds the delimiter, so the text would read as more levels.
         """
-        for name in self.names:
-            if delimiter in name:
-                msg = f"{quote(name)} holds the delimiter '{delimiter}': choose another delimiter"
-                raise InvalidNameError(msg)
-        return delimiter.join(self.names)
+        text = delimiter.join(self.names)
+        # Also where two names only make the delimiter together: 'a$' and 'b' joined by '$$'.
+        if self.names and tuple(text.split(delimiter)) != self.names:
+            msg = f"the names of {quote(text)} hold the delimiter '{delimiter}': choose another"
+            raise InvalidNameError(msg)
+        return text
 
     def __str__(self) -> str:
         """Return the names joined for people, ambiguous or not."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from lance_namespace.errors import from_error_code
 
-from mooring.connect import open_directory
 from mooring.errors import InvalidInputError, MooringError, UnsupportedError
 from mooring.namespace.lance import LanceAdapter
+from mooring.opening import open_directory
 
 if TYPE_CHECKING:
     from mooring.directory.backend import DirectoryBackend

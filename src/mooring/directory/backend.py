@@ -6,6 +6,7 @@ Spec: directory-namespace, "V1: Directory Listing".
 from __future__ import annotations
 
 import threading
+import unicodedata
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ import msgspec
 from mooring.clock import RandomIds, SystemClock
 from mooring.directory.chain import Chains
 from mooring.directory.decisions import State
-from mooring.directory.layout import check_table_name, table_dir
+from mooring.directory.layout import check_table_name, reserved_marker_path, table_dir
 from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
+from mooring.directory.markers import Reservation
 from mooring.directory.settings import Settings, load_settings, save_settings
 from mooring.errors import (
     ConcurrentModificationError,
@@ -27,10 +29,11 @@ from mooring.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
-from mooring.identifiers import ROOT, quote
+from mooring.identifiers import ROOT, check_composed, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, TableStatus
-from mooring.store.probe import probe_store
+from mooring.store.local import TEMPORARY_PREFIX
+from mooring.store.probe import PROBE_PREFIX, probe_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +88,14 @@ class DirectoryBackend:
         self._opening = threading.Lock()
         self.settings = settings or load_settings(store)
         self._chains = Chains(store, self._clock, self._ids, author)
-        self._life = Lifecycle(store, self._chains, self._clock, self._open_tables)
+        self._life = Lifecycle(
+            store,
+            self._chains,
+            clock=self._clock,
+            ids=self._ids,
+            author=author,
+            tables=self._open_tables,
+        )
 
     @property
     def levels(self) -> int | None:
@@ -156,12 +166,29 @@ class DirectoryBackend:
         return [table for table in dropped if table.deleted_at_ms < deleted_before_ms]
 
     def table_history(self, table: ObjectId) -> list[Change]:
-        """Tell what happened to a table, oldest first; a table never dropped has no entries."""
-        return [
-            Change(link.seq, said.action, said.state.value, said.by, said.at_ms)
-            for link in self._chains.history(self._name_of(table))
+        """Tell what happened to a table, oldest first.
+
+        Decisions come from its chain, what was written to it from its versions.
+        """
+        name = self._name_of(table)
+        changes = [
+            Change(said.action, said.state.value, said.by, said.at_ms, said.version)
+            for link in self._chains.history(name)
             if (said := link.decision)
         ]
+        changes += self._told_by_files(name)
+        return sorted(changes, key=lambda change: change.at_ms)
+
+    def _told_by_files(self, name: str) -> list[Change]:
+        told = []
+        if reservation := Reservation.decode(self.store.get(reserved_marker_path(name))):
+            told.append(Change("declare", "live", reservation.by, reservation.at_ms))
+        if self._life.is_written(name):
+            told += [
+                Change("write", "live", write.by, write.at_ms, write.version)
+                for write in self._open_tables().writes(table_dir(name))
+            ]
+        return told
 
     # -- making tables -------------------------------------------------------------------------
 
@@ -170,7 +197,7 @@ class DirectoryBackend:
         name = self._new_name(table)
         if location is not None:
             self._require_own_location(name, location)
-        self._prepare()
+        self._prepare(creates=True)
         self._life.declare(name)
         return self._info(table, is_only_declared=True)
 
@@ -179,7 +206,7 @@ class DirectoryBackend:
     ) -> TableInfo:
         """Create a table with data, also over a dropped or purged one."""
         name = self._new_name(table)
-        self._prepare()
+        self._prepare(creates=True)
         match mode:
             case CreateMode.OVERWRITE:
                 version = self._life.overwrite(name, rows)
@@ -286,9 +313,9 @@ class DirectoryBackend:
         Raises:
             ConcurrentModificationError: somebody else changed the settings at the same time.
         """
-        self._prepare()
+        self._prepare(creates=True)
         adopted = self.settings.adopted or adopt
-        if adopt and not self.settings.adopted:
+        if adopt:
             self._lift_foreign_markers()
         ttl_ms = default_ttl.ms if default_ttl else self.settings.default_ttl_ms
         changed = adopted != self.settings.adopted or ttl_ms != self.settings.default_ttl_ms
@@ -297,7 +324,7 @@ class DirectoryBackend:
         return self.settings
 
     def _lift_foreign_markers(self) -> None:
-        for name, hint in self.scan().other.items():
+        for name, hint in scan_tables(self.store, self._life.view, adopted=False).other.items():
             if hint.state is State.DELETED:
                 # A table that somebody changes meanwhile has a chain, so it needs no lifting.
                 with suppress(ConcurrentModificationError):
@@ -314,13 +341,16 @@ class DirectoryBackend:
         )
         self.settings = save_settings(self.store, changed)
 
-    def _prepare(self) -> None:
-        """Before the first change: prove the store, and give a new catalog its settings."""
+    def _prepare(self, *, creates: bool = False) -> None:
+        """Before the first change: prove the store, and give a new catalog its settings.
+
+        What does not create anything leaves a root that is not there alone, for it will fail.
+        """
         if self.read_only:
             msg = "this catalog was opened read-only"
             raise ReadOnlyError(msg)
         with self._opening:
-            if self._ready:
+            if self._ready or (not creates and not self.store.list_dir("").exists):
                 return
             probe_store(self.store)
             if self.settings.revision == 0:
@@ -330,7 +360,9 @@ class DirectoryBackend:
     def _settle_in(self) -> None:
         """Call an empty root ours: whatever others do in it later, no marker of theirs is older."""
         root = self.store.list_dir("")
-        if root.directories or root.files:
+        # What others leave while they open the same new catalog does not count.
+        passing = (PROBE_PREFIX, TEMPORARY_PREFIX)
+        if root.directories or any(not name.startswith(passing) for name in root.files):
             return
         try:
             self._save(adopted=True, default_ttl_ms=self.settings.default_ttl_ms)
@@ -355,7 +387,14 @@ class DirectoryBackend:
             )
             raise TableNotFoundError(msg)
         check_table_name(table.name)
+        if not unicodedata.is_normalized("NFC", table.name):
+            self._require_composed_or_there(table.name)
         return table.name
+
+    def _require_composed_or_there(self, name: str) -> None:
+        """Refuse a decomposed name, unless another program made a table of it."""
+        if not self.store.list_dir(table_dir(name)).exists:
+            check_composed(name)
 
     def _new_name(self, table: ObjectId) -> str:
         """Return the name of a table that is to be made."""
@@ -404,7 +443,7 @@ class DirectoryBackend:
             # lance costs 0.6 s to import, which listing and dropping need not pay.
             from mooring.tables.data import LanceTables
 
-            self._tables = LanceTables(self.store)
+            self._tables = LanceTables(self.store, author=self.author, clock=self._clock)
         return self._tables
 
 

@@ -12,7 +12,10 @@ import msgspec
 
 from mooring.errors import CatalogFormatError, MooringError
 
-__all__ = ["Decision", "Hint", "State", "decode_decision", "encode_decision"]
+__all__ = ["Decision", "Hint", "State", "clamp_ms", "decode_decision", "encode_decision"]
+
+# A hint gives a number nine digits in base 36: three thousand years of milliseconds.
+_LARGEST_MS = 36**9 - 1
 
 
 class State(StrEnum):
@@ -82,9 +85,9 @@ class Hint(msgspec.Struct, frozen=True):
         """Write ``state``, ``state.<time>`` or ``state.<time>.<duration>`` in base 36."""
         if self.deleted_at_ms is None:
             return self.state.value
-        words = [self.state.value, _to_base36(self.deleted_at_ms)]
+        words = [self.state.value, _to_base36(clamp_ms(self.deleted_at_ms))]
         if self.ttl_ms is not None:
-            words.append(_to_base36(self.ttl_ms))
+            words.append(_to_base36(clamp_ms(self.ttl_ms)))
         return ".".join(words)
 
     @classmethod
@@ -96,6 +99,11 @@ class Hint(msgspec.Struct, frozen=True):
             return cls(State(state), *values) if len(values) <= 2 else None  # noqa: PLR2004
         except ValueError:
             return None
+
+
+def clamp_ms(value: int) -> int:
+    """Bring a time or duration that somebody else wrote within what a hint can hold."""
+    return min(max(value, 0), _LARGEST_MS)
 
 
 def encode_decision(decision: Decision) -> bytes:

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 
 from mooring.errors import InvalidNameError
-from mooring.identifiers import quote
+from mooring.identifiers import check_name, quote
 from mooring.store.numbered import SEQ_DIGITS, format_seq
 
 __all__ = [
@@ -46,7 +46,7 @@ _STATE_INFIX = ".lance-state."
 _SETTINGS_PREFIX = "_mooring-catalog."
 _STATE_FILE = re.compile(
     rf"(?P<name>.+){re.escape(_STATE_INFIX)}(?P<seq>\d{{{SEQ_DIGITS}}})(?:\.(?P<hint>[a-z0-9.]+))?",
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
 # The longest hint is `undropping.<time>.<duration>`, both numbers in base 36.
 _LONGEST_HINT = len("undropping") + 2 * (1 + 9)
@@ -112,6 +112,7 @@ def check_table_name(name: str) -> None:
     Raises:
         InvalidNameError: it reads as an entry of the lifecycle, or is too long.
     """
+    check_name(name)
     if _STATE_INFIX in name or name.endswith(FOREIGN_SUFFIX):
         msg = (
             f"{quote(name)} cannot name a table in a directory: names with '{_STATE_INFIX}' or"

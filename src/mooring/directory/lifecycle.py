@@ -29,7 +29,7 @@ from mooring.directory.layout import (
     reserved_marker_path,
     table_dir,
 )
-from mooring.directory.markers import settle_markers
+from mooring.directory.markers import Reservation, settle_markers
 from mooring.directory.view import other_spelling, view_table
 from mooring.errors import (
     ConcurrentModificationError,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from mooring.clock import Clock
+    from mooring.clock import Clock, IdSource
     from mooring.directory.chain import Chain, Chains
     from mooring.directory.view import TableView
     from mooring.store import ObjectMeta, Store
@@ -64,7 +64,14 @@ class Lifecycle:
     """Moves tables from state to state."""
 
     def __init__(
-        self, store: Store, chains: Chains, clock: Clock, tables: Callable[[], TableFiles]
+        self,
+        store: Store,
+        chains: Chains,
+        *,
+        clock: Clock,
+        ids: IdSource,
+        author: str,
+        tables: Callable[[], TableFiles],
     ) -> None:
         """Work on a store.
 
@@ -72,11 +79,15 @@ class Lifecycle:
             store: The catalog's store.
             chains: Its chains of decisions.
             clock: Stamps drops.
+            ids: Makes nonces.
+            author: In whose name tables are declared.
             tables: Opens what writes tables; called only when one is written.
         """
         self._store = store
         self._chains = chains
         self._clock = clock
+        self._ids = ids
+        self._author = author
         self._tables = tables
 
     def view(self, name: str) -> TableView:
@@ -189,8 +200,9 @@ class Lifecycle:
 
     def _is_deregistered_elsewhere(self, view: TableView) -> bool:
         nested = nested_marker_path(view.name)
-        return view.state is State.DELETED and any(
-            marker.path == nested for marker in view.unconsumed
+        adopted = bool(view.chain.decision and view.chain.decision.action == "adopt")
+        return view.state is State.DELETED and (
+            adopted or any(marker.path == nested for marker in view.unconsumed)
         )
 
     def _become(  # the fields of a decision, by name
@@ -234,7 +246,9 @@ class Lifecycle:
                 " create it with data instead of declaring it, or undrop it"
             )
             raise InvalidTableStateError(msg)
-        if not create_once(self._store, reserved_marker_path(name), b"reserved"):
+        # The nonce makes it unlike anybody else's: two who declare at once must not both win.
+        body = Reservation(self._ids.new_id(), self._author, self._clock.now_ms()).encode()
+        if not create_once(self._store, reserved_marker_path(name), body):
             msg = f"table {quote(name)} was declared by somebody else at the same time"
             raise TableAlreadyExistsError(msg)
 
@@ -251,9 +265,13 @@ class Lifecycle:
         view = self._require_free(name)
         self._require_creatable(view)
         staged = self._tables().stage(table_dir(name), rows)
-        if view.chain.seq == 0 and not view.markers:
-            return self._commit_first(staged, name)
-        return self._commit_over(staged, view)
+        is_new = view.chain.seq == 0 and not view.markers
+        if view.state is not State.LIVE and not is_new:
+            return self._commit_over(staged, view)
+        if not self._commit_first(staged, view):
+            msg = f"table {quote(name)} was created by somebody else at the same time"
+            raise TableAlreadyExistsError(msg)
+        return 1
 
     def overwrite(self, name: str, rows: pa.RecordBatchReader) -> int:
         """Replace the content of a live table by a new version, or create it.
@@ -266,11 +284,21 @@ class Lifecycle:
         """
         view = self.view(name)
         if view.state is not State.LIVE or not self.is_written(name):
-            return self.create(name, rows)
+            return self._create_or_lose(name, rows)
         staged = self._tables().stage(table_dir(name), rows)
         version = self._commit_next(staged, view.chain, "overwrite")
         self._require_end(view.chain, "overwrite")
         return version
+
+    def _create_or_lose(self, name: str, rows: pa.RecordBatchReader) -> int:
+        """Create a table that an overwrite did not find; to be overtaken is to lose the race."""
+        view = self._require_free(name)
+        if view.state is State.DEREGISTERED:
+            self._require_creatable(view)
+        try:
+            return self.create(name, rows)
+        except TableAlreadyExistsError as exc:
+            raise ConcurrentModificationError(str(exc)) from exc
 
     def is_written(self, name: str) -> bool:
         """Whether a table has a version; one that is only declared has none."""
@@ -284,7 +312,7 @@ class Lifecycle:
         other = other_spelling(self._store, name, listing)
         if decomposed != name and other is None:
             twin = self._store.list_dir(table_dir(decomposed))
-            other = decomposed if twin.files or twin.directories else None
+            other = decomposed if twin.exists else None
         if other is not None:
             msg = f"{quote(name)} differs only by spelling from the table {other!a}"
             raise TableAlreadyExistsError(msg)
@@ -314,19 +342,18 @@ class Lifecycle:
             case _:
                 return
 
-    def _commit_first(self, staged: StagedTable, name: str) -> int:
-        """Commit version 1 of a table that never was: the manifest's put is the decision."""
-        taken = newest_version(self._store, staged.table_dir) > 0
-        if taken or not self._tables().commit(staged, 1):
+    def _commit_first(self, staged: StagedTable, view: TableView) -> bool:
+        """Commit version 1 of a table that has none: the manifest's put is the decision."""
+        if newest_version(self._store, staged.table_dir) or not self._tables().commit(staged, 1):
             self._tables().discard(staged)
-            msg = f"table {quote(name)} was created by somebody else at the same time"
-            raise TableAlreadyExistsError(msg)
-        # Without a chain nothing was ever purged, so version 1 is the newest. With one it may
-        # be a number that a whole life of the table, gone by meanwhile, has set free.
-        if self._chains.read(name).seq:
-            msg = f"table {quote(name)} was dropped while it was being created"
+            return False
+        # A table that was not hidden since was not purged, so version 1 is the newest. Else it
+        # may be a number that a whole life of the table, gone by meanwhile, has set free.
+        since = self._chains.history(view.name)[view.chain.seq :]
+        if any(link.state is not State.LIVE for link in since):
+            msg = f"table {quote(view.name)} was dropped while it was being created"
             raise ConcurrentModificationError(msg)
-        return 1
+        return True
 
     def _commit_over(self, staged: StagedTable, view: TableView) -> int:
         """Commit the version after the newest of an earlier table of this name."""
@@ -341,7 +368,6 @@ class Lifecycle:
             State.LIVE,
             action="create",
             version=version,
-            protected=view.is_protected,
             consumed=view.marks,
         )
         settle_markers(self._store, self._chains, live)

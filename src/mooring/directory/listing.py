@@ -21,6 +21,7 @@ from mooring.directory.layout import (
     nested_marker_path,
     parse_state_file,
 )
+from mooring.identifiers import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,17 +74,26 @@ def scan_tables(store: Store, view: Callable[[str], TableView], *, adopted: bool
     listing = store.list_dir("")
     cut = -len(TABLE_SUFFIX)
     tables = [name[:cut] for name in listing.directories if name.endswith(TABLE_SUFFIX)]
+    tables = [name for name in tables if is_name(name)]
     rows = _read_rows(listing.files)
-    plain = [name for name in tables if name and name not in rows] if rows else tables
-    marked = set() if adopted else _with_nested_markers(store, plain)
-    scan = Scan(live=[name for name in plain if name and name not in marked])
-    present = set(tables)
+    present = set(tables) if rows else set()
+    scan = Scan(live=[name for name in tables if name not in rows] if rows else tables)
     for name, row in rows.items():
-        _sort_in(scan, name, _tell(store, view, name, row, has_files=name in present))
-    for name in marked:
-        _sort_in(scan, name, _look(view, name))
+        _sort_in(scan, name, _tell(store, view, name, row, has_directory=name in present))
+    if not adopted:
+        scan = _look_inside(store, view, scan)
     scan.live.sort()
     return scan
+
+
+def _look_inside(store: Store, view: Callable[[str], TableView], scan: Scan) -> Scan:
+    """Look closely at the seemingly live tables that hold a nested marker."""
+    by_path = {nested_marker_path(name): name for name in scan.live}
+    marked = {by_path[path] for path in store.existing(list(by_path))}
+    seen = Scan([name for name in scan.live if name not in marked], scan.other)
+    for name in marked:
+        _sort_in(seen, name, _look(view, name))
+    return seen
 
 
 def _read_rows(files: Iterable[str]) -> dict[str, _Row]:
@@ -93,29 +103,27 @@ def _read_rows(files: Iterable[str]) -> dict[str, _Row]:
             rows.setdefault(found.name, _Row()).see(found.seq, found.hint)
         elif file.endswith(FOREIGN_SUFFIX):
             rows.setdefault(file.removesuffix(FOREIGN_SUFFIX), _Row()).has_marker = True
-    return rows
-
-
-def _with_nested_markers(store: Store, names: list[str]) -> set[str]:
-    by_path = {nested_marker_path(name): name for name in names if name}
-    return {by_path[path] for path in store.existing(list(by_path))}
+    return {name: row for name, row in rows.items() if is_name(name)}
 
 
 def _tell(
-    store: Store, view: Callable[[str], TableView], name: str, row: _Row, *, has_files: bool
+    store: Store, view: Callable[[str], TableView], name: str, row: _Row, *, has_directory: bool
 ) -> Hint | None:
+    # A listing is no snapshot: it can show a hint and miss the decision written just before.
+    if row.seq and not row.has_decision:
+        return _look(view, name)
     hint = _decided(store, name, row)
     if hint is not None and hint.state is not State.LIVE:
         return hint
-    if not has_files:
+    if not has_directory:
         return None
     # A marker of another program may be consumed by the decision; only its body tells.
     return _look(view, name) if row.has_marker else Hint(State.LIVE)
 
 
 def _decided(store: Store, name: str, row: _Row) -> Hint | None:
-    """Return what was decided last; a hint whose decision is not listed decides nothing."""
-    if not row.has_decision:
+    """Return what was decided last: by its hint, or by its body where the hint is missing."""
+    if not row.seq:
         return None
     known = Hint.parse(row.hint) if row.hint else None
     if known is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from mooring.directory.decisions import State
+from mooring.directory.decisions import State, clamp_ms
 from mooring.directory.layout import (
     DEREGISTERED,
     foreign_marker_path,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mooring.directory.chain import Chain, Chains
     from mooring.store import Listing, Store
 
-__all__ = ["ForeignMarker", "find_foreign_markers", "settle_markers"]
+__all__ = ["Marker", "Reservation", "read_markers", "settle_markers"]
 
 _SETTLING_ROUNDS = 8
 
@@ -46,55 +46,77 @@ class _ForeignBody(msgspec.Struct, frozen=True):
     ttl_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignMarker:
-    """A marker that another program wrote.
+class Reservation(msgspec.Struct, frozen=True):
+    """The body of the marker of a declared table; other programs only look whether it is there."""
 
-    A nested one says "deregistered, data kept": it never expires.
+    nonce: str
+    by: str
+    at_ms: int
+
+    def encode(self) -> bytes:
+        """Write the body."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def decode(cls, body: bytes | None) -> Reservation | None:
+        """Read the body; None for another program's."""
+        return _decode(body or b"", cls)
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A marker as it was found.
+
+    A nested one of another program says "deregistered, data kept": it never expires.
+
+    Attributes:
+        path: Where it is.
+        mark: Tells this very writing of it from any other.
+        deleted_at_ms: When the table was dropped.
+        ttl_ms: How long it should stay in the trash; None is for ever.
+        own_seq: The decision it was derived from, where it is one of ours.
     """
 
     path: str
     mark: str
     deleted_at_ms: int
     ttl_ms: int | None
+    own_seq: int | None = None
+
+    def is_foreign(self, last_seq: int) -> bool:
+        """Whether another program wrote it.
+
+        One of ours from beyond the newest decision has lost its chain and counts as foreign.
+        """
+        return self.own_seq is None or self.own_seq > last_seq
 
 
-def find_foreign_markers(
-    store: Store, name: str, listing: Listing, last_seq: int
-) -> tuple[ForeignMarker, ...]:
-    """Find the markers of other programs on a table.
-
-    Args:
-        store: The catalog's store.
-        name: The table.
-        listing: The table's directory.
-        last_seq: The newest decision; a nested marker of ours beyond it has lost its chain and
-            counts as foreign.
-    """
+def read_markers(store: Store, name: str, listing: Listing) -> tuple[Marker, ...]:
+    """Read the markers on a table, whose directory was listed already."""
     found = [_read_root_marker(store, name)]
     if DEREGISTERED in listing.files:
-        found.append(_read_nested_marker(store, name, last_seq))
+        found.append(_read_nested_marker(store, name))
     return tuple(marker for marker in found if marker)
 
 
-def _read_root_marker(store: Store, name: str) -> ForeignMarker | None:
+def _read_root_marker(store: Store, name: str) -> Marker | None:
     path = foreign_marker_path(name)
     meta = store.head(path)
     if meta is None:
         return None
     said = _decode(store.get(path) or b"", _ForeignBody) or _ForeignBody()
     deleted_at_ms = meta.modified_ms if said.deleted_at_ms is None else said.deleted_at_ms
-    return ForeignMarker(path, meta.mark, deleted_at_ms, said.ttl_ms)
+    ttl_ms = None if said.ttl_ms is None else clamp_ms(said.ttl_ms)
+    return Marker(path, meta.mark, clamp_ms(deleted_at_ms), ttl_ms)
 
 
-def _read_nested_marker(store: Store, name: str, last_seq: int) -> ForeignMarker | None:
+def _read_nested_marker(store: Store, name: str) -> Marker | None:
     path = nested_marker_path(name)
-    body = store.get(path)
-    own = _decode(body or b"", _OwnBody)
-    if body is None or (own and own.mooring_seq <= last_seq):
-        return None
     meta = store.head(path)
-    return ForeignMarker(path, meta.mark, meta.modified_ms, None) if meta else None
+    if meta is None:
+        return None
+    own = _decode(store.get(path) or b"", _OwnBody)
+    return Marker(path, meta.mark, meta.modified_ms, None, own.mooring_seq if own else None)
 
 
 def settle_markers(store: Store, chains: Chains, chain: Chain) -> None:

@@ -1,7 +1,7 @@
 """What a table in a directory is right now: its files, markers and chain, read in a safe order.
 
-Files first, then the chain: a listing that is older than the state it is judged by shows a
-table that existed; the reverse could show what a purge left as a living table.
+Files and markers first, then the chain: what is older than the state it is judged by belongs to
+a table that existed; the reverse could show what a purge left as a living table.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from mooring.clock import format_duration
 from mooring.directory.chain import Chain
 from mooring.directory.decisions import State
 from mooring.directory.layout import TABLE_SUFFIX, table_dir
-from mooring.directory.markers import ForeignMarker, find_foreign_markers
+from mooring.directory.markers import Marker, read_markers
 from mooring.errors import TableNotFoundError
 from mooring.identifiers import quote
-from mooring.store import Listing
 
 if TYPE_CHECKING:
     from mooring.clock import Clock
     from mooring.directory.chain import Chains
-    from mooring.store import Store
+    from mooring.store import Listing, Store
 
 __all__ = ["TableView", "other_spelling", "view_table"]
-
-_EMPTY = Listing([], [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,13 @@ class TableView:
 
     Attributes:
         chain: The end of its chain of decisions.
-        has_files: Whether its directory holds anything.
+        has_directory: Whether its directory exists.
         markers: Markers of other programs, consumed or not.
     """
 
     chain: Chain
-    has_files: bool
-    markers: tuple[ForeignMarker, ...]
+    has_directory: bool
+    markers: tuple[Marker, ...]
 
     @property
     def name(self) -> str:
@@ -55,12 +52,12 @@ class TableView:
         if decided not in {None, State.LIVE}:
             return decided
         # A living table whose directory somebody removed by hand is gone.
-        if not self.has_files:
+        if not self.has_directory:
             return None
         return State.DELETED if self.unconsumed else State.LIVE
 
     @property
-    def unconsumed(self) -> tuple[ForeignMarker, ...]:
+    def unconsumed(self) -> tuple[Marker, ...]:
         """Markers of other programs that no decision has taken account of."""
         consumed = self.chain.decision.consumed if self.chain.decision else ()
         return tuple(marker for marker in self.markers if marker.mark not in consumed)
@@ -113,20 +110,20 @@ def view_table(store: Store, chains: Chains, name: str) -> TableView:
     """Read what a table is."""
     listing = store.list_dir(table_dir(name))
     if other_spelling(store, name, listing):
-        return _view(Chain(name), _EMPTY, ())
+        return TableView(Chain(name), has_directory=False, markers=())
+    markers = read_markers(store, name, listing)
     chain = chains.read(name)
-    if chain.state is State.LIVE and not _has_any(listing):
-        # It may have been made between the two looks.
-        listing = store.list_dir(table_dir(name))
-    return _view(chain, listing, find_foreign_markers(store, name, listing, chain.seq))
+    if chain.state is State.LIVE and not listing.exists:
+        return _view_again(store, chains, chain)
+    foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
+    return TableView(chain, listing.exists, foreign)
 
 
-def _view(chain: Chain, listing: Listing, markers: tuple[ForeignMarker, ...]) -> TableView:
-    return TableView(chain, _has_any(listing), markers)
-
-
-def _has_any(listing: Listing) -> bool:
-    return bool(listing.directories or listing.files)
+def _view_again(store: Store, chains: Chains, chain: Chain) -> TableView:
+    """Look again for a table that seems gone: it may have been made between two looks."""
+    if store.list_dir(table_dir(chain.name)).exists:
+        return view_table(store, chains, chain.name)
+    return TableView(chain, has_directory=False, markers=())
 
 
 def other_spelling(store: Store, name: str, listing: Listing) -> str | None:
@@ -137,7 +134,7 @@ def other_spelling(store: Store, name: str, listing: Listing) -> str | None:
         name: The name that was asked for.
         listing: What the disk gave for its directory.
     """
-    if store.capabilities.case_sensitive or not _has_any(listing):
+    if store.capabilities.case_sensitive or not listing.exists:
         return None
     wanted = table_dir(name)
     directories = store.list_dir("").directories

@@ -50,13 +50,13 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a table's history in the catalog."""
+    """One entry of a table's history: what was done, by whom, when, and what came of it."""
 
-    seq: int
     action: str
     state: str
     by: str
     at_ms: int
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

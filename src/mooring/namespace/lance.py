@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import lance_namespace as spec
 from lance_namespace.errors import from_error_code
-from lance_namespace_urllib3_client.models import JsonArrowSchema, TableBasicStats
+from lance_namespace_urllib3_client.models.json_arrow_schema import JsonArrowSchema
+from lance_namespace_urllib3_client.models.table_basic_stats import TableBasicStats
 
 from mooring.clock import parse_ttl
 from mooring.errors import (
     InvalidInputError,
     MooringError,
-    TableNotFoundError,
     UnsupportedError,
 )
 from mooring.identifiers import ObjectId
@@ -116,7 +116,8 @@ class LanceAdapter(spec.LanceNamespace):
             properties=dict(info.properties),
             is_only_declared=info.is_only_declared,
         )
-        if detailed or request.version or request.tag or request.branch:
+        chosen = request.version or request.tag or request.branch
+        if chosen or (detailed and not info.is_only_declared):
             self._add_details(response, table, info, request)
         return response
 
@@ -235,9 +236,9 @@ class LanceAdapter(spec.LanceNamespace):
         info: TableInfo,
         request: spec.DescribeTableRequest,
     ) -> None:
-        if info.is_only_declared:
-            msg = f"table '{table}' is only declared: it has no versions to describe"
-            raise TableNotFoundError(msg)
+        if request.tag and (request.version or request.branch):
+            msg = "a tag names a version: give it without a version or branch"
+            raise InvalidInputError(msg)
         if request.branch:
             msg = "a plain directory describes the main branch only"
             raise UnsupportedError(msg)

@@ -52,6 +52,6 @@ def _decode(token: str) -> str:
     try:
         padded = token + "=" * (-len(token) % 4)
         return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as exc:
+    except (binascii.Error, ValueError) as exc:
         msg = "the page token is not one that this catalog gave"
         raise InvalidInputError(msg) from exc

@@ -44,10 +44,14 @@ class ObjectMeta:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The direct children of a directory, by name, in no particular order."""
+    """The direct children of a directory, by name, in no particular order.
+
+    An object store has no empty directories; on disk one exists without children.
+    """
 
     directories: list[str]
     files: list[str]
+    exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,19 @@ class Store(Protocol):
         ...
 
     def list_dir(self, path: str) -> Listing:
-        """List the direct children of a directory; an absent one is empty."""
+        """List the direct children of a directory; an absent one is empty.
+
+        Raises:
+            UnsupportedError: the directory is a link to somewhere else.
+        """
         ...
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """List every object below a directory."""
+        ...
+
+    def prune(self, path: str) -> None:
+        """Remove a directory, and those below it, as far as they are empty."""
         ...
 
     def put_new(self, path: str, body: bytes) -> bool:

@@ -45,7 +45,11 @@ class LocalStore:
             root: The directory; ``~`` is the home directory.
             durable: Sync to disk before a put returns. Turning it off is for tests.
         """
-        self._root = str(Path(root).expanduser().absolute())
+        try:
+            self._root = str(Path(root).expanduser().absolute())
+        except RuntimeError as exc:
+            msg = f"'{root}' is not a path: {exc}"
+            raise InvalidInputError(msg) from exc
         self._durable = durable
         self._capabilities: Capabilities | None = None
 
@@ -91,13 +95,23 @@ class LocalStore:
         return {path for path in paths if os.path.exists(f"{root}/{path}")}  # noqa: PTH110
 
     def list_dir(self, path: str) -> Listing:
-        """Scan one directory, without a call per entry."""
+        """Scan one directory, without a call per entry; a link counts as a file.
+
+        Raises:
+            UnsupportedError: the directory is itself a link.
+        """
         directories: list[str] = []
         files: list[str] = []
-        with _translated(path), suppress(*_ABSENT), os.scandir(self.location(path)) as entries:
-            for entry in entries:
-                (directories if entry.is_dir() else files).append(entry.name)
-        return Listing(directories, files)
+        top = self._resolve_inside(path) if path else self._root
+        with _translated(path):
+            try:
+                with os.scandir(top) as entries:
+                    for entry in entries:
+                        is_dir = entry.is_dir(follow_symlinks=False)
+                        (directories if is_dir else files).append(entry.name)
+            except _ABSENT:
+                return Listing(directories, files, exists=False)
+        return Listing(directories, files, exists=True)
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """Walk a directory without following links out of it.
@@ -105,12 +119,14 @@ class LocalStore:
         Raises:
             UnsupportedError: the directory is itself a link.
         """
-        top = self._resolve(path)
-        if os.path.islink(top):  # noqa: PTH114
-            msg = f"'{path}' is a symbolic link: what lies behind it is outside the catalog"
-            raise UnsupportedError(msg)
         with _translated(path):
-            return list(_walk(top, path))
+            return list(_walk(self._resolve_inside(path), path))
+
+    def prune(self, path: str) -> None:
+        """Remove a directory, and those below it, as far as they are empty."""
+        for directory, _, _ in os.walk(self._resolve(path), topdown=False):
+            with suppress(OSError):
+                os.rmdir(directory)  # noqa: PTH106
 
     def put_new(self, path: str, body: bytes) -> bool:
         """Create a file by linking a complete one to its name."""
@@ -140,9 +156,7 @@ class LocalStore:
         """Unlink every file below a directory, then the directories that are empty."""
         objects = self.list_prefix(path)
         self.delete(found.path for found in objects)
-        for directory, _, _ in os.walk(self._resolve(path), topdown=False):
-            with suppress(OSError):
-                os.rmdir(directory)  # noqa: PTH106
+        self.prune(path)
         return len(objects)
 
     def _resolve(self, path: str) -> str:
@@ -151,6 +165,14 @@ class LocalStore:
             msg = f"{path!a} is not a path below the catalog's root"
             raise InvalidInputError(msg)
         return os.path.join(self._root, *segments)  # noqa: PTH118
+
+    def _resolve_inside(self, path: str) -> str:
+        """Resolve a directory, which must not lead out of the catalog."""
+        resolved = self._resolve(path)
+        if os.path.islink(resolved):  # noqa: PTH114
+            msg = f"'{path}' is a symbolic link: what lies behind it is outside the catalog"
+            raise UnsupportedError(msg)
+        return resolved
 
     def _place(self, path: str, body: bytes, move: _Move) -> bool:
         target = self._resolve(path)

@@ -7,7 +7,7 @@ a listing, and a refused creation means that somebody else decided, or oneself, 
 
 from __future__ import annotations
 
-import time
+from time import sleep as pause
 from typing import TYPE_CHECKING
 
 from mooring.errors import UnknownOutcomeError
@@ -48,7 +48,7 @@ def create_once(store: Store, path: str, body: bytes, *, attempts: int = _ATTEMP
         except UnknownOutcomeError:
             if attempt + 1 == attempts:
                 raise
-            time.sleep(_FIRST_PAUSE_S * 2**attempt)
+            pause(_FIRST_PAUSE_S * 2**attempt)
             continue
         # A refusal may be the echo of one's own put, whose acknowledgement was lost.
         return store.get(path) == body

@@ -119,6 +119,7 @@ class RemoteStore:
         return Listing(
             [name.rstrip("/")[start:] for name in found["common_prefixes"]],
             [entry["path"][start:] for entry in found["objects"]],
+            exists=bool(found["common_prefixes"] or found["objects"]),
         )
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
@@ -127,6 +128,9 @@ class RemoteStore:
             return [
                 _meta(entry) for batch in obstore.list(self._store, path or None) for entry in batch
             ]
+
+    def prune(self, path: str) -> None:
+        """Do nothing: there are no empty directories."""
 
     def put_new(self, path: str, body: bytes) -> bool:
         """Create an object with a conditional put."""

@@ -72,6 +72,10 @@ class WrappedStore:
         """List everything below."""
         return self._around(Call("list_prefix", path), lambda: self.inner.list_prefix(path))
 
+    def prune(self, path: str) -> None:
+        """Remove empty directories; not a request."""
+        self.inner.prune(path)
+
     def put_new(self, path: str, body: bytes) -> bool:
         """Create an object."""
         return self._around(Call("put_new", path), lambda: self.inner.put_new(path, body))

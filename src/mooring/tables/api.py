@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StagedTable", "TableFiles"]
+__all__ = ["StagedTable", "TableFiles", "Write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,15 @@ class StagedTable:
     fragments: tuple[object, ...]
     files: tuple[str, ...]
     nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A version, and who wrote it through a catalog."""
+
+    version: int
+    by: str
+    at_ms: int
 
 
 class TableFiles(Protocol):
@@ -41,10 +50,14 @@ class TableFiles(Protocol):
         """Delete the files of a stage that was never committed."""
         ...
 
+    def writes(self, table_dir: str) -> list[Write]:
+        """Tell who wrote the versions that are still known, oldest first."""
+        ...
+
     def restore(self, table_dir: str, version: int, as_version: int) -> bool:
         """Make an older version's content the newest, as exactly ``as_version``.
 
         Returns:
-            False, and nothing changed, where that version exists already.
+            False, and nothing changed, where that version exists already or the older is gone.
         """
         ...

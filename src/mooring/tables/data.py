@@ -6,31 +6,49 @@ import uuid
 from typing import TYPE_CHECKING, cast
 
 import lance
+import pyarrow as pa
 from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
-from mooring.errors import InvalidInputError, TableSchemaValidationError, UnsupportedError
-from mooring.tables.api import StagedTable
+from mooring.errors import (
+    InvalidInputError,
+    MooringError,
+    ServiceUnavailableError,
+    TableSchemaValidationError,
+    UnsupportedError,
+)
+from mooring.tables.api import StagedTable, Write
 from mooring.tables.arbiter import VersionArbiter
+from mooring.tables.opening import open_at
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Iterator
+
     from lance.fragment import FragmentMetadata
-    from lance_namespace import LanceNamespace
 
     BaseOperation = lance.LanceOperation.BaseOperation
 
+    from mooring.clock import Clock
     from mooring.store import Store
 
 __all__ = ["LanceTables"]
 
 
+_BY, _AT_MS = "mooring.by", "mooring.at_ms"
+_RECENT = 1000
+
+
 class LanceTables:
     """Writes Lance tables into directories of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, author: str, clock: Clock) -> None:
         """Write below the root of ``store``.
+
+        Args:
+            store: The catalog's store.
+            author: In whose name versions are committed.
+            clock: Stamps them.
 
         Raises:
             UnsupportedError: Lance cannot write where the store keeps its objects.
@@ -39,29 +57,48 @@ class LanceTables:
             msg = "a memory:// catalog holds names only: Lance cannot write tables into it"
             raise UnsupportedError(msg)
         self._store = store
+        self._author = author
+        self._clock = clock
 
     def stage(self, table_dir: str, rows: pa.RecordBatchReader) -> StagedTable:
-        """Write data files; nothing is visible yet.
+        """Write data files; nothing is visible yet, and a failure leaves nothing behind.
 
         Raises:
             TableSchemaValidationError: Lance cannot store a type of the schema.
+            InvalidInputError: the rows could not be read to their end.
+            ServiceUnavailableError: the data could not be written.
         """
-        # Lance warns about an overwrite of nothing and refuses a creation over something.
-        mode = "overwrite" if newest_version(self._store, table_dir) else "create"
+        source = _WatchedRows(rows)
         try:
-            fragments = write_fragments(
-                rows,
-                self._store.location(table_dir),
-                mode=mode,
-                storage_options=dict(self._store.options) or None,
-            )
-        except (ValueError, NotImplementedError) as exc:
-            msg = f"the data cannot be stored as a Lance table: {exc}"
-            raise TableSchemaValidationError(msg) from exc
+            fragments = self._write(table_dir, source.reader)
+        except (ValueError, OSError, RuntimeError, NotImplementedError) as exc:
+            self._store.prune(table_dir)
+            raise source.explain(exc) from exc
         files = tuple(
             f"{table_dir}/data/{file.path}" for fragment in fragments for file in fragment.files
         )
         return StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
+
+    def _write(self, table_dir: str, rows: pa.RecordBatchReader) -> list[FragmentMetadata]:
+        # Lance warns about an overwrite of nothing and refuses a creation over something.
+        mode = "overwrite" if newest_version(self._store, table_dir) else "create"
+        options = dict(self._store.options) or None
+        location = self._store.location(table_dir)
+        return write_fragments(rows, location, mode=mode, storage_options=options)
+
+    def writes(self, table_dir: str) -> list[Write]:
+        """Tell who wrote the newest thousand versions, as far as it was through a catalog."""
+        newest = newest_version(self._store, table_dir)
+        if not newest:
+            return []
+        dataset = open_at(self._store.location(table_dir), self._store.options)
+        found = []
+        for transaction in reversed(dataset.get_transactions(_RECENT)):
+            properties = (transaction and transaction.transaction_properties) or {}
+            if transaction and _BY in properties:
+                at_ms = int(properties.get(_AT_MS, 0))
+                found.append(Write(transaction.read_version + 1, properties[_BY], at_ms))
+        return found
 
     def commit(self, staged: StagedTable, version: int) -> bool:
         """Commit the staged data as exactly ``version``; False where it exists."""
@@ -74,16 +111,16 @@ class LanceTables:
         """Delete data and transaction files of a stage that was never committed."""
         self._store.delete(staged.files)
         self._sweep_transaction(staged.table_dir, staged.nonce)
+        self._store.prune(staged.table_dir)
 
     def restore(self, table_dir: str, version: int, as_version: int) -> bool:
-        """Commit an older version's content as exactly ``as_version``; False where it exists.
+        """Commit an older version's content as exactly ``as_version``.
 
-        Raises:
-            InvalidInputError: the version is gone.
+        Returns:
+            False where that version exists, or the older one is gone.
         """
         if version not in list_versions(self._store, table_dir):
-            msg = f"'{table_dir}' has no version {version} to go back to"
-            raise InvalidInputError(msg)
+            return False
         nonce = uuid.uuid4().hex
         done = self._commit(table_dir, lance.LanceOperation.Restore(version), as_version, nonce)
         if not done:
@@ -97,7 +134,8 @@ class LanceTables:
         version: int,
         nonce: str,
     ) -> bool:
-        transaction = lance.Transaction(version - 1, operation, uuid=nonce)
+        stamp = {_BY: self._author, _AT_MS: str(self._clock.now_ms())}
+        transaction = lance.Transaction(version - 1, operation, nonce, stamp)
         arbiter = VersionArbiter(self._store, table_dir, version)
         try:
             lance.LanceDataset.commit(
@@ -105,17 +143,46 @@ class LanceTables:
                 transaction,
                 storage_options=dict(self._store.options) or None,
                 max_retries=0,
-                namespace_client=cast("LanceNamespace", arbiter),
+                namespace_client=arbiter,  # type: ignore[arg-type]  # called by name
                 table_id=[table_dir],
                 namespace_client_managed_versioning=True,
             )
-        except (CommitConflictError, OSError, RuntimeError, ValueError):
-            # Lance words a refusal in several ways; the arbiter knows what was decided.
-            if arbiter.decided is None:
-                raise
+        except (CommitConflictError, OSError, RuntimeError, ValueError) as exc:
+            # Lance words a refusal in several ways; the arbiter knows what was decided. Before
+            # that, Lance fails on files that a purge or a newer commit took away.
+            if arbiter.decided is None and newest_version(self._store, table_dir) == version - 1:
+                msg = f"Lance could not commit version {version} of '{table_dir}': {exc}"
+                raise ServiceUnavailableError(msg) from exc
         return bool(arbiter.decided)
 
     def _sweep_transaction(self, table_dir: str, nonce: str) -> None:
         directory = f"{table_dir}/_transactions"
         names = self._store.list_dir(directory).files
         self._store.delete(f"{directory}/{name}" for name in names if nonce in name)
+
+
+class _WatchedRows:
+    """Rows on their way to Lance, which would report a failure of theirs as one of its own."""
+
+    def __init__(self, rows: pa.RecordBatchReader) -> None:
+        self._rows = rows
+        self._failure: Exception | None = None
+        self.reader = pa.RecordBatchReader.from_batches(rows.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._rows
+        except Exception as exc:
+            self._failure = exc
+            raise
+
+    def explain(self, failure: Exception) -> MooringError:
+        """Word what went wrong while these rows were written."""
+        if isinstance(self._failure, MooringError):
+            return self._failure
+        if self._failure is not None:
+            return InvalidInputError(f"the rows could not be read to their end: {self._failure}")
+        reason = str(failure).partition(", /")[0]
+        if isinstance(failure, ValueError | NotImplementedError) or "nsupported" in reason:
+            return TableSchemaValidationError(f"Lance cannot store this data: {reason}")
+        return ServiceUnavailableError(f"Lance could not write the data: {reason}")

@@ -28,16 +28,25 @@ def to_reader(data: object, schema: pa.Schema | None = None) -> pa.RecordBatchRe
     Raises:
         InvalidInputError: the data is of no kind that can be read as rows.
     """
+    try:
+        return _to_reader(data, schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as exc:
+        msg = f"the data does not fit one Arrow schema: {exc}"
+        raise InvalidInputError(msg) from exc
+
+
+def _to_reader(data: object, schema: pa.Schema | None) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader) and schema is None:
         return data
+    # Before the stream protocol, by which a data frame hands out its index as a column.
+    if _is_data_frame(data):
+        table = pa.Table.from_pandas(data, schema=schema, preserve_index=False)
+        return table.to_reader()
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data, schema=schema)
     if hasattr(data, "__arrow_c_array__"):
         batch = pa.record_batch(data, schema=schema)
         return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    if _is_data_frame(data):
-        table = pa.Table.from_pandas(data, schema=schema, preserve_index=False)
-        return table.to_reader()
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_iterable(iter(data), schema)
     msg = (
@@ -96,13 +105,27 @@ def _from_iterable(items: Iterator[Any], schema: pa.Schema | None) -> pa.RecordB
 
 def _batch_dicts(rows: Iterator[Any], schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
     while chunk := list(islice(rows, _ROWS_A_BATCH)):
-        try:
-            batch = pa.RecordBatch.from_pylist(chunk, schema=schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as exc:
-            msg = f"these rows do not fit one schema: {exc}"
-            raise InvalidInputError(msg) from exc
-        schema = schema or batch.schema
+        batch = _to_batch(chunk, schema)
+        schema = batch.schema
         yield batch
+
+
+def _to_batch(chunk: list[dict[str, Any]], schema: pa.Schema | None) -> pa.RecordBatch:
+    # Arrow takes the columns of the first row and drops what only later ones have.
+    columns = list(dict.fromkeys(chain.from_iterable(chunk)))
+    known = columns if schema is None else schema.names
+    unknown = next((column for column in columns if column not in known), None)
+    if unknown is not None:
+        msg = f"a row has the column '{unknown}', but the columns are {', '.join(known)}"
+        raise InvalidInputError(msg)
+    try:
+        if schema is None:
+            arrays = {column: [row.get(column) for row in chunk] for column in columns}
+            return pa.RecordBatch.from_pydict(arrays)
+        return pa.RecordBatch.from_pylist(chunk, schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as exc:
+        msg = f"these rows do not fit one schema: {exc}"
+        raise InvalidInputError(msg) from exc
 
 
 def _flatten(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:

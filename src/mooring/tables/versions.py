@@ -16,8 +16,8 @@ __all__ = ["VERSIONS_DIR", "list_versions", "newest_version", "parse_manifest"]
 VERSIONS_DIR = "_versions"
 _LARGEST = 2**64 - 1
 # Newer tables count down so that the newest version is listed first; older ones count up.
-_COUNTING_DOWN = re.compile(r"(\d{20})\.manifest")
-_COUNTING_UP = re.compile(r"(\d{1,19})\.manifest")
+_COUNTING_DOWN = re.compile(r"([0-9]{20})\.manifest")
+_COUNTING_UP = re.compile(r"([0-9]{1,19})\.manifest")
 
 
 def parse_manifest(file_name: str) -> int | None:

@@ -1,0 +1,104 @@
+"""The program: its nouns, its options, and the one place where failures end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from mooring.cli.commands import catalog, doctor, lifecycle, profile, table, trash
+from mooring.cli.failures import Invocation
+from mooring.cli.options import group
+
+__all__ = ["app", "main"]
+
+_INTERRUPTED = 130
+
+
+class Program(TyperGroup):
+    """The program as a group of commands that ends in an exit code, never in a traceback."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,  # noqa: ANN401  # as the class above has it
+    ) -> Any:  # noqa: ANN401  # as the class above has it
+        """Run a command line and exit."""
+        del standalone_mode
+        words = list(sys.argv[1:] if args is None else args)
+        invocation = Invocation(words)
+        try:
+            code = super().main(
+                words,
+                prog_name or "mooring",
+                complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                obj=invocation,
+                **extra,
+            )
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            code = _INTERRUPTED
+        except BrokenPipeError:
+            _forget_stdout()
+            code = 1
+        except Exception as exc:  # noqa: BLE001  # nobody above could tell it better
+            code = invocation.tell(exc)
+        sys.exit(code or 0)
+
+
+# Help with borders takes rich, and with it three times as long.
+app = typer.Typer(cls=Program, name="mooring", rich_markup_mode=None)
+app.command("init")(catalog.init_command)
+app.command("ls")(catalog.list_command)
+app.command("doctor")(doctor.doctor_command)
+app.add_typer(table.app, name="table")
+app.add_typer(trash.app, name="trash")
+app.add_typer(profile.app, name="profile")
+lifecycle.add_to(table.app)
+
+
+def _show_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    from mooring import __version__
+
+    typer.echo(f"mooring {__version__}")
+    raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+@group
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """Tie names to Lance tables in object storage.
+
+    A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure. Name it
+    with --catalog, MOORING_CATALOG or a profile. Options may stand before or after the verb.
+
+    Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 refused or not confirmed.
+    """
+    del version
+
+
+def main() -> None:
+    """Run the program."""
+    app()
+
+
+def _forget_stdout() -> None:
+    """Keep the interpreter from flushing into a pipe that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

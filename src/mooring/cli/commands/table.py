@@ -1,0 +1,242 @@
+"""``mooring table``: list, describe and make tables. `lifecycle` adds the verbs of their lives."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mooring.cli.commands.catalog import All, show_tables
+from mooring.cli.listing import as_time, state_word
+from mooring.cli.options import AnyName, DeregisteredName, LiveName, NewName, command, group
+from mooring.cli.session import Session
+from mooring.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from mooring.catalog import Catalog
+    from mooring.cli.progress import Meter
+    from mooring.namespace.api import TableInfo
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+class FileFormat(StrEnum):
+    """Formats of files with rows."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+    ARROW = "arrow"
+
+
+class Mode(StrEnum):
+    """What to do where the table exists already."""
+
+    CREATE = "create"
+    EXIST_OK = "exist_ok"
+    OVERWRITE = "overwrite"
+
+
+@app.callback(invoke_without_command=True)
+@group
+def table() -> None:
+    """Tables and their lives."""
+
+
+@app.command("list")
+@command
+def list_command(session: Session, everything: All = False) -> None:
+    """List the tables; the same as "mooring ls"."""
+    show_tables(session, everything=everything)
+
+
+@app.command("describe")
+@command
+def describe_command(session: Session, name: LiveName) -> None:
+    """Show where a table is, its version, rows and schema."""
+    catalog = session.open_catalog()
+    info = catalog.describe_table(name)
+    record, fields = _describe(catalog, info)
+    if not session.output.is_for_people:
+        session.output.record({**record, "schema": fields})
+        return
+    session.output.record(record)
+    if fields is not None:
+        session.output.gap()
+        session.output.rows(["name", "type", "nullable"], fields)
+
+
+@app.command("create")
+@command
+def create_command(
+    session: Session,
+    name: NewName,
+    source: Annotated[
+        Path, typer.Option("--from", metavar="FILE", help="A file of rows, or a directory of them.")
+    ],
+    file_format: Annotated[
+        FileFormat | None, typer.Option("--format", help="The file's format; its suffix tells.")
+    ] = None,
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="What to do where the table exists.")
+    ] = Mode.CREATE,
+) -> None:
+    """Create a table from a file, and the catalog with it where there is none."""
+    from mooring.cli.progress import show_progress
+    from mooring.tables.rows import read_file
+
+    catalog = session.open_catalog(may_create=True)
+    reader = read_file(source, file_format)
+    with show_progress(session.output) as meter:
+        rows = CountedRows(source, reader, meter)
+        created = catalog.create_table(name, rows.reader(), mode=mode)
+    _tell_created(session, created.info, rows)
+
+
+@app.command("declare")
+@command
+def declare_command(session: Session, name: NewName) -> None:
+    """Reserve a name without data; whoever writes the table first completes it."""
+    info = session.open_catalog(may_create=True).declare_table(name)
+    session.output.change(
+        {"table": name, "result": "declared", "location": info.location},
+        f"declared '{name}': its data belongs in '{info.location}'",
+    )
+
+
+@app.command("register")
+@command
+def register_command(
+    session: Session,
+    name: DeregisteredName,
+    location: Annotated[
+        str | None,
+        typer.Option("--location", metavar="PATH", help="Relative to the root; NAME.lance."),
+    ] = None,
+) -> None:
+    """Bring a deregistered table back."""
+    info = session.open_catalog().register_table(name, location)
+    session.output.change(
+        {"table": name, "result": "registered", "location": info.location},
+        f"registered '{name}' at '{info.location}'",
+    )
+
+
+@app.command("rename")
+@command
+def rename_command(
+    session: Session,
+    name: LiveName,
+    new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Its name from now on.")],
+) -> None:
+    """Give a table another name, where the catalog can."""
+    info = session.open_catalog().rename_table(name, new_name)
+    session.output.change(
+        {"table": name, "result": "renamed", "new_name": new_name, "location": info.location},
+        f"renamed '{name}' to '{new_name}'",
+    )
+
+
+@app.command("history")
+@command
+def history_command(session: Session, name: AnyName) -> None:
+    """Show what happened to a table in the catalog, oldest first, whatever it is now."""
+    from mooring.errors import TableNotFoundError
+    from mooring.identifiers import quote
+    from mooring.namespace.states import NotFound
+
+    catalog = session.open_catalog()
+    changes = catalog.history(name)
+    if not changes and isinstance(catalog.table_status(name), NotFound):
+        msg = f"there is no table {quote(name)}, and there never was"
+        raise TableNotFoundError(msg)
+    rows = [
+        {
+            "action": change.action,
+            "state": state_word(change.state),
+            "version": change.version,
+            "by": change.by,
+            "at": as_time(change.at_ms),
+        }
+        for change in changes
+    ]
+    session.output.rows(["action", "state", "version", "by", "at"], rows)
+
+
+def _describe(
+    catalog: Catalog, info: TableInfo
+) -> tuple[dict[str, object], list[dict[str, object]] | None]:
+    from mooring.catalog import Table
+
+    is_declared = bool(info.is_only_declared)
+    dataset = None if is_declared else Table(catalog, info).to_lance()
+    record: dict[str, object] = {
+        "name": str(info.id),
+        "location": info.location,
+        "version": dataset and int(dataset.version),
+        "rows": dataset and int(dataset.count_rows()),
+        "protected": info.properties.get("protected") == "true",
+        "declared": is_declared,
+    }
+    return record, None if dataset is None else _fields(dataset.schema)
+
+
+def _fields(schema: pa.Schema) -> list[dict[str, object]]:
+    return [
+        {"name": field.name, "type": str(field.type), "nullable": field.nullable}
+        for field in schema
+    ]
+
+
+def _tell_created(session: Session, info: TableInfo, rows: CountedRows) -> None:
+    is_new = info.version is not None
+    session.output.change(
+        {
+            "table": str(info.id),
+            "result": "created" if is_new else "exists",
+            "location": info.location,
+            "version": info.version,
+            "rows": rows.count if is_new else None,
+        },
+        f"created '{info.id}': {rows.count:,} rows, version {info.version}"
+        if is_new
+        else f"'{info.id}' exists already and stays as it is",
+    )
+
+
+class CountedRows:
+    """Counts the rows of a file on their way into a table."""
+
+    def __init__(self, source: Path, reader: pa.RecordBatchReader, meter: Meter) -> None:
+        """Wrap a file's reader."""
+        self.count = 0
+        self._source = source
+        self._reader = reader
+        self._meter = meter
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the reader to read from instead."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self._reader.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        try:
+            for batch in self._reader:
+                yield batch
+                self.count += batch.num_rows
+                self._meter(self._source.name, f"{self.count:,} rows")
+        except (pa.ArrowException, OSError) as exc:
+            reason = str(exc).partition("Detail:")[0].strip()
+            msg = f"'{self._source}' cannot be read: {reason}"
+            raise InvalidInputError(msg) from exc

@@ -1,0 +1,75 @@
+"""Completion by the shell: the names of tables as they are now, and of profiles.
+
+A shell that asks gets names or nothing; whatever goes wrong is for the command itself to tell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import typer
+
+from mooring.cli.session import Flags, Session
+from mooring.config import config_path, load_profiles
+from mooring.errors import MooringError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mooring.catalog import Catalog
+
+__all__ = ["complete_deregistered", "complete_dropped", "complete_live", "complete_profiles"]
+
+# Bash takes a completion as it is, the other shells quote it themselves.
+_BASH = "COMP_WORDS"
+_SPECIAL = re.compile(r"([^\w@%+=:,./-])")
+
+
+def complete_live(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the live tables that begin like this."""
+    return _complete(ctx, incomplete, lambda catalog: catalog.list_tables())
+
+
+def complete_dropped(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the dropped tables that begin like this."""
+    return _complete(
+        ctx, incomplete, lambda catalog: (str(table.id) for table in catalog.list_purgable_tables())
+    )
+
+
+def complete_deregistered(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the deregistered tables that begin like this."""
+    from mooring.cli.listing import DEREGISTERED, list_everything
+
+    return _complete(
+        ctx,
+        incomplete,
+        lambda catalog: (
+            table.name for table in list_everything(catalog) if table.state == DEREGISTERED
+        ),
+    )
+
+
+def complete_profiles(incomplete: str) -> list[str]:
+    """Name the profiles that begin like this."""
+    try:
+        return _begin_with(incomplete, load_profiles(config_path(os.environ)))
+    except MooringError:
+        return []
+
+
+def _complete(
+    ctx: typer.Context, incomplete: str, names: Callable[[Catalog], Iterable[str]]
+) -> list[str]:
+    try:
+        catalog = Session(Flags.collect(ctx)).open_catalog()
+        return _begin_with(incomplete, names(catalog))
+    except MooringError:
+        return []
+
+
+def _begin_with(incomplete: str, names: Iterable[str]) -> list[str]:
+    found = [name for name in names if name.startswith(incomplete) and name.isprintable()]
+    return [_SPECIAL.sub(r"\\\1", name) for name in found] if _BASH in os.environ else found

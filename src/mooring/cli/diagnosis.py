@@ -1,0 +1,209 @@
+"""What ``mooring doctor`` finds: settings and their sources, the store, the catalog, its tables.
+
+Everything but the probe only reads: a listing of the root and the catalog's settings.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from mooring.cli.hints import suggest
+from mooring.cli.listing import (
+    DEREGISTERED,
+    DROPPED,
+    LIVE,
+    UNFINISHED,
+    ListedTable,
+    directory_of,
+    list_everything,
+)
+from mooring.clock import format_duration
+from mooring.config import config_path, mask_uris
+from mooring.errors import InvalidNameError, MooringError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mooring.catalog import Catalog
+    from mooring.cli.session import Session
+    from mooring.directory.backend import DirectoryBackend
+    from mooring.store import Listing, Store
+
+__all__ = ["OK", "PROBLEM", "WARNING", "Finding", "diagnose"]
+
+OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
+_SKEW_MS = 5_000
+_SHARED_BITS = stat.S_IRWXG | stat.S_IRWXO
+_REMEDIES = {
+    "creating": ("create it again, or clear it away", "trash purge"),
+    "reviving": ("create it again, or bring the dropped table back", "table undrop"),
+    "undropping": ("finish it", "table undrop"),
+    "purging": ("finish it", "trash purge"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of a diagnosis."""
+
+    section: str
+    name: str
+    value: str | None
+    status: str = OK
+    note: str | None = None
+
+    def row(self) -> dict[str, object]:
+        """Return it as output."""
+        return asdict(self)
+
+
+def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
+    """Look at everything, as far as it can be reached."""
+    findings = [*_versions(), *_settings(session), *_config_file(session)]
+    try:
+        catalog = session.open_catalog()
+        backend = directory_of(catalog)
+        root = backend.store.list_dir("")
+    except MooringError as exc:
+        return [*findings, Finding("store", "reachable", "no", PROBLEM, _reason(exc))]
+    findings.append(Finding("store", "reachable", "yes", note=backend.store.location("")))
+    findings.extend(_probe(backend, wanted=write_probe))
+    findings.extend(_catalog(backend))
+    findings.extend(_leftovers(root))
+    findings.extend(_unaddressable(root))
+    findings.extend(_tables(catalog, session.clock.now_ms()))
+    return findings
+
+
+def _versions() -> Iterator[Finding]:
+    import platform
+    from importlib.metadata import version
+
+    for package in ("mooring", "pylance", "lance-namespace", "obstore"):
+        yield Finding("version", package, version(package))
+    yield Finding("version", "python", platform.python_version())
+
+
+def _settings(session: Session) -> Iterator[Finding]:
+    from mooring.opening import current_author
+
+    for name, setting in session.config.shown():
+        if name == "user" and setting.value is None:
+            yield Finding("setting", name, current_author(), note="operating system")
+        else:
+            yield Finding("setting", name, setting.value, note=setting.source)
+
+
+def _config_file(session: Session) -> Iterator[Finding]:
+    path = config_path(session.environ)
+    if not path.exists():
+        yield Finding("setting", "config file", None, note=f"there is none at '{path}'")
+    elif stat.S_IMODE(path.stat().st_mode) & _SHARED_BITS:
+        note = f'others can read it: run "chmod 600 {path}"'
+        yield Finding("setting", "config file", str(path), WARNING, note)
+    else:
+        yield Finding("setting", "config file", str(path))
+
+
+def _probe(backend: DirectoryBackend, *, wanted: bool) -> Iterator[Finding]:
+    if not wanted or backend.read_only:
+        why = "the catalog is read-only" if wanted else "prove it with --write-probe"
+        yield Finding("store", "safe", None, SKIPPED, why)
+        return
+    from mooring.store import probe_store
+
+    try:
+        probe_store(backend.store)
+        skew_ms = _measure_skew(backend.store)
+    except MooringError as exc:
+        yield Finding("store", "safe", "no", PROBLEM, _reason(exc))
+        return
+    yield Finding("store", "safe", "yes", note="a second creation of one key is refused")
+    status = WARNING if abs(skew_ms) > _SKEW_MS else OK
+    note = "how far this machine's clock is ahead of the store's"
+    yield Finding("store", "clock skew", f"{skew_ms / 1000:+.1f} s", status, note)
+
+
+def _measure_skew(store: Store) -> int:
+    import secrets
+    import time
+
+    from mooring.store.probe import PROBE_PREFIX
+
+    path = PROBE_PREFIX + secrets.token_hex(8)
+    try:
+        store.put_new(path, b"clock")
+        now_ms = time.time_ns() // 1_000_000
+        meta = store.head(path)
+    finally:
+        store.delete([path])
+    return now_ms - meta.modified_ms if meta else 0
+
+
+def _catalog(backend: DirectoryBackend) -> Iterator[Finding]:
+    settings = backend.settings
+    kept = settings.default_ttl_ms
+    note = None if settings.revision else "a plain directory: it has no settings of its own yet"
+    yield Finding("catalog", "format", str(settings.format), note=note)
+    yield Finding(
+        "catalog",
+        "adopted",
+        "yes" if settings.adopted else "no",
+        note=None
+        if settings.adopted
+        else 'listings look into each table for marks of others; "mooring init --adopt" ends that',
+    )
+    yield Finding("catalog", "default ttl", "never" if kept is None else format_duration(kept))
+    yield Finding("catalog", "read-only", "yes" if backend.read_only else "no")
+
+
+def _leftovers(root: Listing) -> Iterator[Finding]:
+    """Name what a crash in the middle of a put leaves; it is invisible to catalogs."""
+    from mooring.store.local import TEMPORARY_PREFIX
+    from mooring.store.probe import PROBE_PREFIX
+
+    for file in sorted(root.files):
+        if file.startswith((TEMPORARY_PREFIX, PROBE_PREFIX)):
+            note = "left by a crash, or being written right now: delete it if it is old"
+            yield Finding("leftover", file, None, WARNING, note)
+
+
+def _unaddressable(root: Listing) -> Iterator[Finding]:
+    from mooring.directory.layout import TABLE_SUFFIX, check_table_name
+    from mooring.identifiers import check_name
+
+    for directory in sorted(root.directories):
+        if not directory.endswith(TABLE_SUFFIX):
+            continue
+        name = directory.removesuffix(TABLE_SUFFIX)
+        try:
+            check_name(name)
+            check_table_name(name)
+        except InvalidNameError as exc:
+            yield Finding("name", directory, None, WARNING, f"no command can name it: {exc}")
+
+
+def _reason(exc: MooringError) -> str:
+    return mask_uris(" ".join(str(exc).split()))
+
+
+def _tables(catalog: Catalog, now_ms: int) -> Iterator[Finding]:
+    tables = list_everything(catalog)
+    for state in (LIVE, DROPPED, DEREGISTERED):
+        count = sum(table.state == state for table in tables)
+        yield Finding("tables", state, str(count))
+    for table in tables:
+        yield from _attend(table, now_ms)
+
+
+def _attend(table: ListedTable, now_ms: int) -> Iterator[Finding]:
+    if table.state in UNFINISHED:
+        advice, verb = _REMEDIES[table.state]
+        note = f"under way or cut off by a crash; {advice}: {suggest(verb, table.name)}"
+        yield Finding("table", table.name, table.state, WARNING, note)
+    if table.deleted_at_ms is not None and table.deleted_at_ms > now_ms + _SKEW_MS:
+        ahead = format_duration(table.deleted_at_ms - now_ms)
+        note = f"dropped {ahead} in the future: the clock of this or of another machine is wrong"
+        yield Finding("table", table.name, table.state, WARNING, note)

@@ -1,0 +1,193 @@
+"""What a command works with: the settings, the output, and the catalog when it asks for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mooring.cli.output import Format, Output
+from mooring.clock import SystemClock
+from mooring.config import Layer, resolve
+from mooring.errors import InvalidInputError, NamespaceNotFoundError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import typer
+
+    from mooring.catalog import Catalog
+    from mooring.config import Config, Setting
+
+__all__ = ["Flags", "Session"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The options that every command takes, wherever they stood; None where one did not."""
+
+    catalog: str | None = None
+    profile: str | None = None
+    storage: tuple[str, ...] = ()
+    read_only: bool | None = None
+    output: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    @classmethod
+    def collect(cls, ctx: typer.Context) -> Flags:
+        """Gather them from the verb up to the program; the one nearest to the verb counts."""
+        flags = cls()
+        level: Any = ctx
+        while level is not None:
+            flags = flags._under(level.params)
+            level = level.parent
+        return flags
+
+    def _under(self, params: Mapping[str, Any]) -> Flags:
+        """Add what a level further from the verb says."""
+        output = params.get("output")
+        return Flags(
+            catalog=_either(self.catalog, params.get("catalog")),
+            profile=_either(self.profile, params.get("profile")),
+            storage=(*(params.get("storage") or ()), *self.storage),
+            read_only=_either(self.read_only, params.get("read_only")),
+            output=_either(self.output, None if output is None else str(output)),
+            quiet=self.quiet or bool(params.get("quiet")),
+            verbose=self.verbose or bool(params.get("verbose")),
+        )
+
+    def layer(self) -> Layer:
+        """Return the settings among them.
+
+        Raises:
+            InvalidInputError: a storage option is not KEY=VALUE.
+        """
+        read_only = None if self.read_only is None else str(self.read_only).lower()
+        values = {
+            "catalog": self.catalog,
+            "profile": self.profile,
+            "read_only": read_only,
+            "output": self.output,
+        }
+        given = {name: value for name, value in values.items() if value is not None}
+        return Layer("flag", given, _parse_pairs(self.storage))
+
+
+class Session:
+    """One run of a command."""
+
+    def __init__(self, flags: Flags, environ: Mapping[str, str] | None = None) -> None:
+        """Decide the settings.
+
+        Raises:
+            InvalidInputError: a setting makes no sense.
+        """
+        self.flags = flags
+        self.environ = os.environ if environ is None else environ
+        self.config: Config = resolve(flags.layer(), self.environ)
+        self.output = Output(_parse_format(self.config.settings["output"]), quiet=flags.quiet)
+        self.clock = SystemClock()
+
+    def at(self, uri: str | None) -> Session:
+        """Return the session for the catalog that was given as an argument, if one was.
+
+        Raises:
+            InvalidInputError: an option names another catalog.
+        """
+        if uri is None:
+            return self
+        if self.flags.catalog not in {None, uri}:
+            msg = f"two catalogs are named: '{uri}' and, by --catalog, '{self.flags.catalog}'"
+            raise InvalidInputError(msg)
+        return Session(replace(self.flags, catalog=uri), self.environ)
+
+    @property
+    def uri(self) -> str:
+        """Where the catalog is.
+
+        Raises:
+            InvalidInputError: no catalog is named anywhere.
+            NotFoundError: the profile that was named does not exist.
+        """
+        if self.config.missing_profile:
+            raise NotFoundError(self.config.missing_profile)
+        uri = self.config.value("catalog")
+        if not uri:
+            msg = (
+                "no catalog is named: give one with --catalog URI, set MOORING_CATALOG, or keep one"
+                ' in a profile with "mooring profile set default URI"'
+            )
+            raise InvalidInputError(msg)
+        return uri
+
+    def open_catalog(self, *, may_create: bool = False) -> Catalog:
+        """Open the catalog.
+
+        Args:
+            may_create: Whether the command makes a catalog that is not there yet.
+
+        Raises:
+            InvalidInputError: no catalog is named, or the name makes no sense.
+            NotFoundError: the profile that was named does not exist.
+            NamespaceNotFoundError: a catalog on disk does not exist.
+        """
+        if not may_create:
+            require_directory(self.uri)
+        from mooring.opening import connect
+
+        return connect(
+            self.uri,
+            read_only=self.config.is_read_only,
+            author=self.config.value("user"),
+            storage_options=self.config.storage_options,
+        )
+
+
+def require_directory(uri: str) -> None:
+    """Refuse a catalog on disk that is not there.
+
+    A bucket has no such thing: there, an absent prefix is an empty catalog.
+
+    Raises:
+        NamespaceNotFoundError: nothing is there.
+    """
+    if "://" in uri and not uri.startswith("file://"):
+        return
+    from mooring.store import open_store
+
+    path = Path(open_store(uri).location(""))
+    if path.is_dir():
+        return
+    if path.exists():
+        msg = f"no catalog at '{uri}': it is a file, and a catalog is a directory"
+    else:
+        msg = f"no catalog at '{uri}': create it with \"mooring init {uri}\""
+    raise NamespaceNotFoundError(msg)
+
+
+def _either(nearer: _T | None, further: _T | None) -> _T | None:
+    return further if nearer is None else nearer
+
+
+def _parse_format(setting: Setting) -> Format:
+    try:
+        return Format(setting.value or "")
+    except ValueError:
+        known = ", ".join(Format)
+        msg = f"output ({setting.source}) is one of {known}, not '{setting.value}'"
+        raise InvalidInputError(msg) from None
+
+
+def _parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
+    options = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not key or not separator:
+            msg = f"a storage option is KEY=VALUE, not '{pair}'"
+            raise InvalidInputError(msg)
+        options[key] = value
+    return options

@@ -1,0 +1,149 @@
+"""The program as a process: its terminal, its pipes, its imports, and the shell's completion."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MOORING = str(Path(sys.executable).with_name("mooring"))
+HEAVY = {"lance", "lance_namespace", "numpy", "obstore", "pyarrow", "rich"}
+# Runs the program in a fresh interpreter and names the heavy modules it has imported.
+SPY = """
+import sys
+from mooring.cli.app import main
+try:
+    main()
+finally:
+    print(*sorted(set(sys.modules) & set({heavy})), file=sys.stderr)
+"""
+
+
+def _process(*args, **options):
+    return subprocess.run([MOORING, *args], capture_output=True, text=True, check=False, **options)
+
+
+def _on_terminal(args, answer="", **environ):
+    """Run on a terminal of its own; return the exit code and everything it showed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [MOORING, *args],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", **environ},
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the terminal closes with its last process
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_a_process_ends_with_the_code_of_its_failure(lake):
+    missing = _process("table", "describe", "nothing", "-c", str(lake), "-o", "json")
+    assert missing.returncode == 3
+    assert json.loads(missing.stderr)["error"]["type"] == "TableNotFoundError"
+    assert _process("ls", str(lake)).stdout.splitlines()[0] == "-dash"
+
+
+def test_a_pipe_that_closes_is_silent(tmp_path):
+    for number in range(20_000):
+        (tmp_path / "big" / f"{number:06d}.lance").mkdir(parents=True)
+    line = f"'{MOORING}' ls big | head -1"
+    result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    assert (result.stdout, result.stderr) == ("000000\n", "")
+
+
+def test_purge_asks_on_a_terminal(lake):
+    purge = ["trash", "purge", "old", "-c", str(lake)]
+    code, shown = _on_terminal(purge, "n\n")
+    assert code == 5
+    assert "about to purge 1 table for good" in shown
+    assert "go on? [y/N]" in shown
+    code, shown = _on_terminal(purge, "y\n")
+    assert code == 0
+    assert "purged 'old'" in shown
+
+
+def test_borders_and_colours_are_for_terminals(lake):
+    _, shown = _on_terminal(["ls", "-a", "-c", str(lake)])
+    assert "│" in shown
+    _, shown = _on_terminal(["ls", "./x"])
+    assert "\033[1;31merror:" in shown
+    _, shown = _on_terminal(["ls", "./x"], NO_COLOR="1")
+    assert "\033[" not in shown
+    _, shown = _on_terminal(["ls", "-c", str(lake), "-o", "json"])
+    assert {"name": "flights"} in json.loads(shown)
+
+
+def test_progress_is_shown_on_a_terminal(lake, rows_file):
+    code, shown = _on_terminal(["table", "create", "t", "--from", str(rows_file), "-c", str(lake)])
+    assert code == 0
+    assert "3 rows" in shown
+    assert "━" in shown
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--help"],
+        ["ls"],
+        ["ls", "-a"],
+        ["trash", "list"],
+        ["table", "drop", "flights"],
+        ["--version"],
+    ],
+)
+def test_light_commands_import_nothing_heavy(lake, args):
+    result = subprocess.run(
+        [sys.executable, "-c", SPY.format(heavy=HEAVY), *args],
+        env={**os.environ, "MOORING_CATALOG": str(lake)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.splitlines()[-1] == ""
+
+
+def _complete(line, kind="bash", **environ):
+    words = line.split(" ")
+    asked = (
+        {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+        if kind == "bash"
+        else {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    )
+    env = {**os.environ, "_MOORING_COMPLETE": f"complete_{kind}", **asked, **environ}
+    result = subprocess.run([MOORING], env=env, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout.split()
+
+
+def test_the_shell_completes_names(lake, run):
+    at = {"MOORING_CATALOG": str(lake)}
+    assert _complete("mooring table drop fl", **at) == ["flights"]
+    assert _complete(f"mooring -c {lake} table drop g") == ["guarded"]
+    assert _complete(f"mooring table describe -c {lake} g") == ["guarded"]
+    assert _complete("mooring table undrop o", **at) == ["old", "older"]
+    assert _complete("mooring table register ", **at) == ["hidden"]
+    assert _complete("mooring table drop flights a", **at) == ["a\\$b"]
+    assert _complete("mooring table drop a", kind="fish", **at) == ["a$b"]
+    run("profile", "set", "prod", "s3://b")
+    assert _complete("mooring ls --profile p") == ["prod"]
+
+
+def test_completion_of_a_broken_catalog_is_silent():
+    assert _complete("mooring table drop f", MOORING_CATALOG="./nothing") == []
+    assert _complete("mooring table drop f") == []

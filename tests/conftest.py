@@ -1,0 +1,44 @@
+"""Fixtures for every suite: servers, a clock that stands still, stores, catalogs."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.lakes import FakeClock
+from tests.servers import run_moto, run_rclone, run_seaweedfs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.servers import S3Server
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[S3Server]:
+    with run_moto() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with run_seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with run_rclone(tmp_path_factory.mktemp("rclone")) as server:
+        yield server
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A place in a shared bucket that no other test uses."""
+    return f"{uuid.uuid4().hex}/lake"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
