@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.lakes import FakeClock
 from tests.servers import run_moto, run_rclone, run_seaweedfs
 

@@ -51,6 +51,8 @@ class Kind:
         renames: Whether tables can get another name.
         honours_markers: Whether V1 markers of other programs count.
         has_directories: Whether the storage can hold an empty directory.
+        lists_emptied: Whether a listing shows a directory for a while after its last object was
+            deleted. SeaweedFS removes empty folders in the background, within minutes.
     """
 
     name: str
@@ -59,11 +61,12 @@ class Kind:
     renames: bool = False
     honours_markers: bool = True
     has_directories: bool = False
+    lists_emptied: bool = False
 
 
 DISK = Kind("directory-disk", has_directories=True)
 MOTO = Kind("directory-moto", server="moto")
-SEAWEEDFS = Kind("directory-seaweedfs", server="seaweedfs")
+SEAWEEDFS = Kind("directory-seaweedfs", server="seaweedfs", lists_emptied=True)
 KINDS = (DISK, MOTO, SEAWEEDFS)
 
 

@@ -63,8 +63,8 @@ class S3Server:
         """Return the URI of a prefix of the bucket."""
         return f"s3://{BUCKET}/{prefix}"
 
-    def make_bucket(self) -> None:
-        """Create the bucket."""
+    def make_bucket(self, name: str = BUCKET) -> None:
+        """Create a bucket."""
         import boto3
         from botocore.config import Config
 
@@ -76,7 +76,7 @@ class S3Server:
             region_name="us-east-1",
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 10}),
         )
-        client.create_bucket(Bucket=BUCKET)
+        client.create_bucket(Bucket=name)
         client.close()
 
 

@@ -19,7 +19,15 @@ from mooring.errors import InvalidInputError, InvalidNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DELIMITER", "ROOT", "ObjectId", "check_composed", "check_name", "is_name", "quote"]
+__all__ = [
+    "DELIMITER",
+    "ROOT",
+    "ObjectId",
+    "check_composed",
+    "check_name",
+    "is_name",
+    "quote",
+]
 
 DELIMITER = "$"
 _SEPARATORS = "/\\"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lakes import DISK, KINDS, SEAWEEDFS, Kind, Lake
+from tests.lakes import DISK, KINDS, MOTO, SEAWEEDFS, Kind, Lake
 
 
 def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:
@@ -31,3 +31,9 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 def disk_lake(request: pytest.FixtureRequest) -> Lake:
     """An empty place on disk, for what only a disk can show."""
     return _make(DISK, request)
+
+
+@pytest.fixture
+def moto_lake(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on moto, for what only S3 can show."""
+    return _make(MOTO, request)

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from mooring.clock import DAY_MS
-from mooring.errors import TableAlreadyExistsError, TableNotFoundError
+from mooring.errors import ProtectedError, TableAlreadyExistsError, TableNotFoundError
 from mooring.identifiers import ROOT
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.observed import ObservedStore
@@ -218,9 +218,7 @@ def test_a_consumed_marker_that_stays_behind_no_longer_counts(filled):
     """The process that undrops may die before it deletes the marker; the decision stands."""
     filled.mark_deleted("t", JSON_BODY)
     view = filled.backend._life.view("t")
-    filled.backend._chains.advance(
-        view.chain, _live(), action="undrop", consumed=view.marks
-    )
+    filled.backend._chains.advance(view.chain, _live(), action="undrop", consumed=view.marks)
     assert filled.store.get("t.deleted") is not None
     assert filled.open().table_status(T) == Exists()
     assert filled.names() == ["other", "t"]
@@ -236,6 +234,25 @@ def _live():
     from mooring.directory.decisions import State
 
     return State.LIVE
+
+
+@pytest.mark.parametrize("how", ["undrop", "register", "create", "adopt and undrop"])
+def test_protection_outlives_a_foreign_drop(lake, how):
+    """Only whoever lifts it ends it; another program knows nothing of it."""
+    lake.create("t", [1])
+    lake.backend.protect_table(T)
+    lake.mark_deregistered("t")
+    if how == "adopt and undrop":
+        lake.backend.initialize(adopt=True)
+    if how == "create":
+        lake.create("t", [2])
+    elif how == "register":
+        lake.backend.register_table(T, "t.lance")
+    else:
+        lake.backend.undrop_table(T)
+    with pytest.raises(ProtectedError):
+        lake.open().drop_table(T)
+    assert lake.names() == ["t"]
 
 
 def test_a_table_can_be_created_over_a_foreign_drop(filled, mark):

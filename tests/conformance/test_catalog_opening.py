@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import msgspec
 import pytest
 
@@ -118,6 +120,48 @@ def test_connect_passes_read_only_on(filled):
     assert catalog.list_tables() == ["t"]
     with pytest.raises(ReadOnlyError):
         catalog.drop_table("t")
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_whole_bucket_can_be_a_catalog(moto, slash):
+    bucket = f"whole-{uuid.uuid4().hex}"
+    moto.make_bucket(bucket)
+    catalog = mooring.connect(f"s3://{bucket}{slash}", storage_options=moto.options)
+    catalog.create_table("t", [{"n": 1}])
+    assert catalog.list_tables() == ["t"]
+    catalog.drop_table("t")
+    catalog.undrop_table("t")
+    assert catalog.table("t").count() == 1
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "//", "/./", "/../lake"])
+def test_spellings_of_a_path_are_one_catalog(disk_lake, suffix):
+    disk_lake.create("t", [1])
+    for uri in (disk_lake.uri + suffix, f"file://{disk_lake.uri}{suffix}"):
+        catalog = mooring.connect(uri)
+        assert catalog.list_tables() == ["t"]
+        assert catalog.table("t").count() == 1
+
+
+def test_secrets_are_shown_by_nothing_that_people_print(moto_lake):
+    """Secrets are masked wherever a value is shown."""
+    moto_lake.create("t")
+    catalog = mooring.connect(moto_lake.uri, storage_options=moto_lake.options)
+    namespace = mooring.DirectoryNamespace(
+        root=moto_lake.uri, **{f"storage.{key}": value for key, value in moto_lake.options.items()}
+    )
+    shown = [
+        repr(catalog),
+        repr(catalog.table("t")),
+        repr(catalog.describe_table("t")),
+        repr(catalog.backend),
+        repr(catalog.backend.store),
+        repr(namespace),
+        namespace.namespace_id(),
+    ]
+    secret = moto_lake.options["aws_secret_access_key"]
+    assert not [text for text in shown if secret in text]
 
 
 # -- settings and formats -------------------------------------------------------------------------

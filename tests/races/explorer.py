@@ -14,7 +14,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mooring.directory.layout import foreign_marker_path
+
 from .scheduler import CRASH, LOSE, RUN, Actor, Run
+from .world import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,15 +131,19 @@ class Explorer:
 
         Reading a decision that is there always gives the same, for decisions never change or go.
         A hint is read by nobody but listings, at the end; a crash before it is a choice, though.
+        Nobody here writes the marker of another program beside a table: absent, it stays so.
         """
         if not self._limits.reduce:
             return
         faults_left = _faults(schedule) < self._limits.faults
         content = run.store.content
+        foreign = foreign_marker_path(NAME)
 
         def is_invisible(call) -> bool:
             if call.verb == "get":
                 return call.path in content and _DECISION.search(call.path) is not None
+            if call.verb == "head":
+                return call.path == foreign and call.path not in self._content
             return call.verb == "put" and not faults_left and _HINT.search(call.path) is not None
 
         run.flush(is_invisible)

@@ -1,4 +1,6 @@
-"""Every pair of operations, from every state, through all interleavings with one fault each.
+"""Every pair of operations, from every state, through all interleavings; again with faults.
+
+A fault is a crash at a store call, or an answer to a creation that is lost.
 
 Spec: soft-delete, "Purge/revive race guard".
 """
@@ -38,8 +40,27 @@ SEQUENCES = [
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_pair_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = Race(start, tuple((verb,) for verb in pair))
-    report = explore(race, limits=Limits(faults=1))
+    report = explore(race)
     record_race("pairs, memory", race, report)
+    assert not report.violations, report.violations[0]
+
+
+@pytest.mark.parametrize("start", INITIAL)
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_pair_with_a_fault_at_every_call(start, pair, record_race):
+    race = Race(start, tuple((verb,) for verb in pair))
+    report = explore(race, limits=Limits(faults=1, preemptions=1))
+    record_race("pairs with a fault", race, report)
+    assert not report.violations, report.violations[0]
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("start", INITIAL)
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_pair_with_a_fault_in_every_interleaving(start, pair, record_race):
+    race = Race(start, tuple((verb,) for verb in pair))
+    report = explore(race, limits=Limits(faults=1))
+    record_race("pairs with a fault, all", race, report)
     assert not report.violations, report.violations[0]
 
 

@@ -62,6 +62,12 @@ def test_a_duration_is_shown_in_its_largest_whole_unit(duration_ms, shown):
     assert format_duration(duration_ms) == shown
 
 
+@pytest.mark.parametrize("duration_ms", [-1, -90_000, -3 * DAY_MS])
+def test_a_duration_by_a_clock_that_runs_behind_is_not_negative(duration_ms):
+    """Another machine's clock may be ahead: a drop of the future was dropped 0 s ago."""
+    assert format_duration(duration_ms) == "0 s"
+
+
 def test_a_time_is_shown_as_utc_to_the_second():
     assert format_time(0) == "1970-01-01T00:00:00Z"
     assert format_time(1_800_000_000_999) == "2027-01-15T08:00:00Z"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import mooring
-from mooring.opening import current_author
 from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.opening import current_author
 from mooring.store import open_store
 from mooring.store.local import LocalStore
 from mooring.store.remote import RemoteStore

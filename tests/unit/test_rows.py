@@ -25,9 +25,9 @@ class OnlyAnArray:
 KINDS = {
     "table": lambda: TABLE,
     "batch": lambda: BATCH,
-    "reader": lambda: TABLE.to_reader(),
+    "reader": TABLE.to_reader,
     "array protocol": OnlyAnArray,
-    "pandas": lambda: TABLE.to_pandas(),
+    "pandas": TABLE.to_pandas,
     "dictionaries": lambda: ROWS,
     "iterator of dictionaries": lambda: iter(ROWS),
     "batches": lambda: [BATCH.slice(0, 1), BATCH.slice(1, 1)],

@@ -88,9 +88,13 @@ def test_a_crash_passes_every_handler(memory):
             raise Crash
 
     store = ScriptedStore(memory, Crashing())
-    with pytest.raises(Crash):
+
+    def handle_everything():
         try:
             store.put("b", b"written")
         except Exception:  # noqa: BLE001  # the point: even this does not catch it
             pytest.fail("a crash was handled")
+
+    with pytest.raises(Crash):
+        handle_everything()
     assert memory.get("b") == b"written"

@@ -9,7 +9,6 @@ import stat
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from mooring.cli.hints import suggest
 from mooring.cli.listing import (
     DEREGISTERED,
     DROPPED,
@@ -22,6 +21,7 @@ from mooring.cli.listing import (
 from mooring.clock import format_duration
 from mooring.config import config_path, mask_uris
 from mooring.errors import InvalidNameError, MooringError
+from mooring.hints import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

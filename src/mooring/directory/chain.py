@@ -54,11 +54,12 @@ class Chains:
         self._ids = ids
         self._author = author
 
-    def read(self, name: str) -> Chain:
-        """Read the end of a table's chain."""
-        seq, body = find_newest(self._store, lambda seq: decision_path(name, seq))
+    def read(self, name: str, since: Chain | None = None) -> Chain:
+        """Read the end of a table's chain, from where it was read before if that is known."""
+        known = since or Chain(name)
+        seq, body = find_newest(self._store, lambda seq: decision_path(name, seq), known.seq)
         if body is None:
-            return Chain(name)
+            return known
         return Chain(name, seq, decode_decision(decision_path(name, seq), body))
 
     def history(self, name: str) -> list[Chain]:

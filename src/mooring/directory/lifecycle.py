@@ -21,6 +21,7 @@ Spec: soft-delete, whole.
 from __future__ import annotations
 
 import unicodedata
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mooring.directory.decisions import State
@@ -35,15 +36,18 @@ from mooring.errors import (
     ConcurrentModificationError,
     InvalidTableStateError,
     ProtectedError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnknownOutcomeError,
 )
+from mooring.hints import suggest
 from mooring.identifiers import check_composed, quote
 from mooring.store.numbered import create_once
 from mooring.tables.versions import newest_version, parse_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -193,7 +197,7 @@ class Lifecycle:
         if view.is_protected:
             msg = (
                 f"table {quote(name)} is protected, so it cannot be {fate}:"
-                f' lift it first with "mooring table unprotect {name}"'
+                f' lift it first with "{suggest("table unprotect", name)}"'
             )
             raise ProtectedError(msg)
         return view
@@ -264,7 +268,7 @@ class Lifecycle:
         """
         view = self._require_free(name)
         self._require_creatable(view)
-        staged = self._tables().stage(table_dir(name), rows)
+        staged = self._stage(view, rows)
         is_new = view.chain.seq == 0 and not view.markers
         if view.state is not State.LIVE and not is_new:
             return self._commit_over(staged, view)
@@ -285,10 +289,14 @@ class Lifecycle:
         view = self.view(name)
         if view.state is not State.LIVE or not self.is_written(name):
             return self._create_or_lose(name, rows)
-        staged = self._tables().stage(table_dir(name), rows)
+        staged = self._stage(view, rows)
         version = self._commit_next(staged, view.chain, "overwrite")
         self._require_end(view.chain, "overwrite")
         return version
+
+    def _stage(self, view: TableView, rows: pa.RecordBatchReader) -> StagedTable:
+        with self._blaming(view.chain, "create"):
+            return self._tables().stage(table_dir(view.name), rows)
 
     def _create_or_lose(self, name: str, rows: pa.RecordBatchReader) -> int:
         """Create a table that an overwrite did not find; to be overtaken is to lose the race."""
@@ -307,16 +315,19 @@ class Lifecycle:
     def _require_free(self, name: str) -> TableView:
         """Refuse a new name that another table's would be confused with."""
         check_composed(name)
-        decomposed = unicodedata.normalize("NFD", name)
-        listing = self._store.list_dir(table_dir(name))
-        other = other_spelling(self._store, name, listing)
-        if decomposed != name and other is None:
-            twin = self._store.list_dir(table_dir(decomposed))
-            other = decomposed if twin.exists else None
+        other = self._confusable(name)
         if other is not None:
             msg = f"{quote(name)} differs only by spelling from the table {other!a}"
             raise TableAlreadyExistsError(msg)
         return self.view(name)
+
+    def _confusable(self, name: str) -> str | None:
+        decomposed = unicodedata.normalize("NFD", name)
+        if decomposed != name and self._store.list_dir(table_dir(decomposed)).exists:
+            return decomposed
+        if self._store.capabilities.case_sensitive:
+            return None
+        return other_spelling(self._store, name, self._store.list_dir(table_dir(name)))
 
     def _require_creatable(self, view: TableView) -> None:
         shown = quote(view.name)
@@ -344,7 +355,10 @@ class Lifecycle:
 
     def _commit_first(self, staged: StagedTable, view: TableView) -> bool:
         """Commit version 1 of a table that has none: the manifest's put is the decision."""
-        if newest_version(self._store, staged.table_dir) or not self._tables().commit(staged, 1):
+        taken = newest_version(self._store, staged.table_dir) > 0
+        with self._blaming(view.chain, "create"):
+            taken = taken or not self._tables().commit(staged, 1)
+        if taken:
             self._tables().discard(staged)
             return False
         # A table that was not hidden since was not purged, so version 1 is the newest. Else it
@@ -412,10 +426,25 @@ class Lifecycle:
         for _ in range(_COMMIT_ROUNDS):
             version = newest_version(self._store, directory) + 1
             self._require_end(end, action)
-            if commit(version):
-                return version
+            with self._blaming(end, action):
+                if commit(version):
+                    return version
         msg = f"other writers kept committing to {quote(end.name)} during this {action}"
         raise ConcurrentModificationError(msg)
+
+    @contextmanager
+    def _blaming(self, chain: Chain, action: str) -> Iterator[None]:
+        """Blame a failure of Lance on whoever changed the table meanwhile, if anybody did.
+
+        A purge takes away the files that Lance is about to write or rename.
+        """
+        try:
+            yield
+        except UnknownOutcomeError:
+            raise
+        except ServiceUnavailableError:
+            self._require_end(chain, action)
+            raise
 
     def _require_end(self, chain: Chain, action: str) -> None:
         if self._chains.read(chain.name).nonce != chain.nonce:

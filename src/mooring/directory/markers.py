@@ -10,6 +10,7 @@ Spec: directory-namespace, "Marker Files"; soft-delete, "Backward compatibility"
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +22,7 @@ from mooring.directory.layout import (
     foreign_marker_path,
     nested_marker_path,
 )
+from mooring.errors import ServiceUnavailableError
 
 if TYPE_CHECKING:
     from mooring.directory.chain import Chain, Chains
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Marker", "Reservation", "read_markers", "settle_markers"]
 
 _SETTLING_ROUNDS = 8
+_log = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -102,9 +105,10 @@ def read_markers(store: Store, name: str, listing: Listing) -> tuple[Marker, ...
 def _read_root_marker(store: Store, name: str) -> Marker | None:
     path = foreign_marker_path(name)
     meta = store.head(path)
-    if meta is None:
+    body = store.get(path) if meta else None
+    if meta is None or body is None:
         return None
-    said = _decode(store.get(path) or b"", _ForeignBody) or _ForeignBody()
+    said = _decode(body, _ForeignBody) or _ForeignBody()
     deleted_at_ms = meta.modified_ms if said.deleted_at_ms is None else said.deleted_at_ms
     ttl_ms = None if said.ttl_ms is None else clamp_ms(said.ttl_ms)
     return Marker(path, meta.mark, clamp_ms(deleted_at_ms), ttl_ms)
@@ -112,26 +116,31 @@ def _read_root_marker(store: Store, name: str) -> Marker | None:
 
 def _read_nested_marker(store: Store, name: str) -> Marker | None:
     path = nested_marker_path(name)
-    meta = store.head(path)
-    if meta is None:
+    meta, body = store.head(path), store.get(path)
+    # One of ours that is deleted between the two must not be taken for a foreign one.
+    if meta is None or body is None:
         return None
-    own = _decode(store.get(path) or b"", _OwnBody)
+    own = _decode(body, _OwnBody)
     return Marker(path, meta.mark, meta.modified_ms, None, own.mooring_seq if own else None)
 
 
 def settle_markers(store: Store, chains: Chains, chain: Chain) -> None:
     """Bring the markers for other programs in line with the chain.
 
-    They are derived, so nothing of ours depends on them. Another settling may run at the same
-    time and there is no conditional delete: whoever writes or deletes looks at the chain again
-    afterwards and mends what an earlier one, woken late, may have undone.
+    They are derived, so nothing of ours depends on them, and what was decided stands without
+    them. Another settling may run at the same time and there is no conditional delete: whoever
+    writes or deletes looks at the chain again afterwards and mends what an earlier one, woken
+    late, may have undone.
     """
-    for _ in range(_SETTLING_ROUNDS):
-        _apply(store, chain)
-        again = chains.read(chain.name)
-        if again.seq == chain.seq:
-            return
-        chain = again
+    try:
+        for _ in range(_SETTLING_ROUNDS):
+            _apply(store, chain)
+            again = chains.read(chain.name, since=chain)
+            if again.seq == chain.seq:
+                return
+            chain = again
+    except ServiceUnavailableError as exc:
+        _log.warning("markers of table %s are not up to date: %s", chain.name, exc)
 
 
 def _apply(store: Store, chain: Chain) -> None:

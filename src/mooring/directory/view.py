@@ -1,7 +1,8 @@
-"""What a table in a directory is right now: its files, markers and chain, read in a safe order.
+"""What a table in a directory is at one moment: its chain, its files, its markers.
 
-Files and markers first, then the chain: what is older than the state it is judged by belongs to
-a table that existed; the reverse could show what a purge left as a living table.
+The chain is read before and after everything else. Where it has not moved, what was read in
+between belongs to it. Were the two mixed, what a purge left could look like a living table, or a
+marker that is gone could hide one, and a purge of what seems dropped would delete live data.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mooring.directory.decisions import State
 from mooring.directory.layout import TABLE_SUFFIX, table_dir
 from mooring.directory.markers import Marker, read_markers
 from mooring.errors import TableNotFoundError
+from mooring.hints import suggest
 from mooring.identifiers import quote
 
 if TYPE_CHECKING:
@@ -95,10 +97,10 @@ class TableView:
         match self.state:
             case State.DELETED | State.REVIVING | State.UNDROPPING:
                 ago = format_duration(clock.now_ms() - self.deletion[0])
-                undo = f'bring it back with "mooring table undrop {self.name}"'
+                undo = f'bring it back with "{suggest("table undrop", self.name)}"'
                 return f"table {shown} was dropped {ago} ago; {undo}"
             case State.DEREGISTERED:
-                undo = f'bring it back with "mooring table register {self.name}"'
+                undo = f'bring it back with "{suggest("table register", self.name)}"'
                 return f"table {shown} is deregistered; {undo}"
             case State.PURGING:
                 return f"table {shown} is being purged"
@@ -107,23 +109,18 @@ class TableView:
 
 
 def view_table(store: Store, chains: Chains, name: str) -> TableView:
-    """Read what a table is."""
-    listing = store.list_dir(table_dir(name))
-    if other_spelling(store, name, listing):
-        return TableView(Chain(name), has_directory=False, markers=())
-    markers = read_markers(store, name, listing)
+    """Read what a table is, as it was at one moment."""
     chain = chains.read(name)
-    if chain.state is State.LIVE and not listing.exists:
-        return _view_again(store, chains, chain)
-    foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
-    return TableView(chain, listing.exists, foreign)
-
-
-def _view_again(store: Store, chains: Chains, chain: Chain) -> TableView:
-    """Look again for a table that seems gone: it may have been made between two looks."""
-    if store.list_dir(table_dir(chain.name)).exists:
-        return view_table(store, chains, chain.name)
-    return TableView(chain, has_directory=False, markers=())
+    while True:
+        listing = store.list_dir(table_dir(name))
+        if other_spelling(store, name, listing):
+            return TableView(Chain(name), has_directory=False, markers=())
+        markers = read_markers(store, name, listing)
+        after = chains.read(name, since=chain)
+        if after.seq == chain.seq:
+            foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
+            return TableView(chain, listing.exists, foreign)
+        chain = after
 
 
 def other_spelling(store: Store, name: str, listing: Listing) -> str | None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["TEMPORARY_PREFIX", "LocalStore"]
 
 TEMPORARY_PREFIX = ".mooring-tmp-"
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+_ATTEMPTS = 5
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 
@@ -90,9 +91,16 @@ class LocalStore:
             return None if _is_directory(stat) else _meta(path, stat)
 
     def existing(self, paths: Sequence[str]) -> set[str]:
-        """Look for each file: a few microseconds apiece."""
-        root = self._root
-        return {path for path in paths if os.path.exists(f"{root}/{path}")}  # noqa: PTH110
+        """Look for each file: a microsecond or two apiece."""
+        try:
+            root = os.open(self._root, os.O_RDONLY)
+        except _ABSENT:
+            return set()
+        # Not os.path.exists: for an absent file it raises and catches an error inside.
+        try:
+            return {path for path in paths if os.access(path, os.F_OK, dir_fd=root)}
+        finally:
+            os.close(root)
 
     def list_dir(self, path: str) -> Listing:
         """Scan one directory, without a call per entry; a link counts as a file.
@@ -119,8 +127,9 @@ class LocalStore:
         Raises:
             UnsupportedError: the directory is itself a link.
         """
+        top = self._resolve_inside(path) if path else self._root
         with _translated(path):
-            return list(_walk(self._resolve_inside(path), path))
+            return list(_walk(top, path))
 
     def prune(self, path: str) -> None:
         """Remove a directory, and those below it, as far as they are empty."""
@@ -154,6 +163,7 @@ class LocalStore:
 
     def delete_prefix(self, path: str) -> int:
         """Unlink every file below a directory, then the directories that are empty."""
+        self._resolve(path)  # never the root itself
         objects = self.list_prefix(path)
         self.delete(found.path for found in objects)
         self.prune(path)
@@ -176,27 +186,19 @@ class LocalStore:
 
     def _place(self, path: str, body: bytes, move: _Move) -> bool:
         target = self._resolve(path)
-        directory = os.path.dirname(target)  # noqa: PTH120
-        temporary = f"{directory}/{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+        # In the root, where neither a purge of a table nor a pruning finds it.
+        temporary = f"{self._root}/{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
         with _translated(path):
-            self._make_directory(directory)
+            self._make_directory(self._root)
             try:
                 self._write(temporary, body)
-                move(temporary, target)
+                self._move(move, temporary, target)
             except FileExistsError:
                 return False
-            except OSError as exc:
-                if move is os.link and exc.errno in _NO_LINKS and os.access(directory, os.W_OK):
-                    msg = (
-                        f"the file system of '{directory}' has no hard links, so a file cannot be"
-                        " created exactly once: keep the catalog on another disk"
-                    )
-                    raise StoreUnsafeError(msg) from exc
-                raise
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)  # noqa: PTH108
-            self._sync_directory(directory)
+            self._sync_directory(os.path.dirname(target))  # noqa: PTH120
         return True
 
     def _write(self, path: str, body: bytes) -> None:
@@ -205,6 +207,26 @@ class LocalStore:
             file.flush()
             if self._durable:
                 os.fsync(file.fileno())
+
+    def _move(self, move: _Move, temporary: str, target: str) -> None:
+        directory = os.path.dirname(target)  # noqa: PTH120
+        for attempt in range(_ATTEMPTS):
+            self._make_directory(directory)
+            try:
+                return move(temporary, target)
+            except FileNotFoundError:
+                # Somebody pruned the empty directory in between.
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+            except OSError as exc:
+                if move is not os.link or exc.errno not in _NO_LINKS:
+                    raise
+                msg = (
+                    f"the file system of '{directory}' has no hard links, so a file cannot be"
+                    f" created exactly once ({exc.strerror}): keep the catalog on another disk"
+                )
+                raise StoreUnsafeError(msg) from exc
+        return None
 
     def _make_directory(self, directory: str) -> None:
         """Create missing directories and sync the names of those that are new."""
@@ -220,7 +242,10 @@ class LocalStore:
     def _sync_directory(self, directory: str) -> None:
         if not self._durable:
             return
-        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            descriptor = os.open(directory, os.O_RDONLY)
+        except FileNotFoundError:
+            return  # emptied and pruned already: nothing is left to keep
         try:
             os.fsync(descriptor)
         finally:
@@ -261,7 +286,7 @@ def _walk(directory: str, path: str) -> Iterator[ObjectMeta]:
     except _ABSENT:
         return
     for entry in entries:
-        below = f"{path}/{entry.name}"
+        below = f"{path}/{entry.name}" if path else entry.name
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path, below)
             continue
@@ -272,13 +297,17 @@ def _walk(directory: str, path: str) -> Iterator[ObjectMeta]:
 def _tells_case_apart(root: str) -> bool:
     """Look whether the disk under ``root`` keeps names that differ by case apart."""
     existing = root
-    while not os.path.isdir(existing):  # noqa: PTH112
-        existing = os.path.dirname(existing)  # noqa: PTH120
-    swapped = os.path.join(  # noqa: PTH118
-        os.path.dirname(existing),  # noqa: PTH120
-        os.path.basename(existing).swapcase(),  # noqa: PTH119
-    )
+    # The nearest directory that exists and whose name has letters to change the case of.
+    while existing != "/":
+        parent, name = os.path.split(existing)
+        if name.swapcase() != name and os.path.isdir(existing):  # noqa: PTH112
+            return not _are_same(existing, os.path.join(parent, name.swapcase()))  # noqa: PTH118
+        existing = parent
+    return True
+
+
+def _are_same(one: str, other: str) -> bool:
     try:
-        return swapped == existing or not os.path.samefile(existing, swapped)  # noqa: PTH121
+        return os.path.samefile(one, other)  # noqa: PTH121
     except OSError:
-        return True
+        return False

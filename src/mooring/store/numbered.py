@@ -22,6 +22,7 @@ __all__ = ["SEQ_DIGITS", "create_once", "find_newest", "format_seq"]
 SEQ_DIGITS = 20
 _ATTEMPTS = 6
 _FIRST_PAUSE_S = 0.05
+_BY_ONES = 8
 
 
 def format_seq(seq: int) -> str:
@@ -60,8 +61,9 @@ def find_newest(
 ) -> tuple[int, bytes | None]:
     """Find the newest of a row of numbered objects.
 
-    Doubles the step until a number is absent, then halves it. Since numbers have no gaps and
-    never vanish, there is a moment during the call at which the answer is exactly the newest.
+    Goes on by ones, for most rows are short, then doubles the step until a number is absent and
+    halves it again. Since numbers have no gaps and never vanish, there is a moment during the
+    call at which the answer is exactly the newest.
 
     Args:
         store: Where the objects are.
@@ -81,5 +83,5 @@ def find_newest(
             absent = candidate
         else:
             newest, body = candidate, found
-            step = max(1, newest - start)
+            step = 1 if newest - start < _BY_ONES else newest - start
     return newest, body

@@ -6,6 +6,7 @@ success: callers compare content before they believe they lost.
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from obstore.store import from_url
 
 from mooring.errors import (
     InvalidInputError,
+    MooringError,
     PermissionDeniedError,
     ServiceUnavailableError,
     UnauthenticatedError,
@@ -55,6 +57,7 @@ _CLIENT_OPTIONS = {
 }
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _DELETE_BATCH = 1000
+_STATUS = re.compile(r"status code: (\d{3})")
 _HEADS_AT_ONCE = 32
 
 
@@ -116,18 +119,17 @@ class RemoteStore:
         with _translated(path):
             found = obstore.list_with_delimiter(self._store, path or None)
         start = len(path) + 1 if path else 0
-        return Listing(
-            [name.rstrip("/")[start:] for name in found["common_prefixes"]],
-            [entry["path"][start:] for entry in found["objects"]],
-            exists=bool(found["common_prefixes"] or found["objects"]),
-        )
+        directories = [name.rstrip("/")[start:] for name in found["common_prefixes"]]
+        files = [entry["path"][start:] for entry in found["objects"]]
+        # Some services list a marker of the directory itself, which has no name in it.
+        files = [name for name in files if name]
+        return Listing(directories, files, exists=bool(directories or files))
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """List everything below a prefix."""
         with _translated(path):
-            return [
-                _meta(entry) for batch in obstore.list(self._store, path or None) for entry in batch
-            ]
+            found = obstore.list(self._store, path or None)
+            return [_meta(entry) for batch in found for entry in batch if entry["path"] != path]
 
     def prune(self, path: str) -> None:
         """Do nothing: there are no empty directories."""
@@ -187,17 +189,20 @@ def _connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
     config: dict[str, str] = {}
     client: dict[str, object] = {}
     for key, value in options.items():
-        if key in _CLIENT_OPTIONS:
-            client[key] = _FLAGS.get(value.lower(), value)
+        # Lance takes these also with the service's prefix; obstore breaks on that.
+        bare = key.lower().removeprefix("aws_").removeprefix("google_").removeprefix("azure_")
+        if bare in _CLIENT_OPTIONS:
+            client[bare] = _FLAGS.get(value.lower(), value)
         else:
             config[key] = value
     try:
-        return from_url(uri, config=config, client_options=client)  # type: ignore[call-overload, no-any-return]  # one signature a service
+        # Empty client options would hide those of the environment.
+        return from_url(uri, config=config, client_options=client or None)  # type: ignore[call-overload, no-any-return]  # one signature a service
     except UnknownConfigurationKeyError as exc:
-        msg = f"unknown storage option for '{uri}': {exc}"
+        msg = f"unknown storage option for '{uri}': {str(exc).splitlines()[0]}"
         raise InvalidInputError(msg) from exc
     except (BaseError, ValueError) as exc:
-        msg = f"'{uri}' cannot be opened as an object store: {exc}"
+        msg = f"'{uri}' cannot be opened as an object store: {str(exc).splitlines()[0]}"
         raise InvalidInputError(msg) from exc
 
 
@@ -206,17 +211,28 @@ def _translated(path: str, *, writing: bool = False) -> Iterator[None]:
     """Turn the service's failures into errors of ours."""
     try:
         yield
-    except _Denied as exc:
-        msg = f"the store refuses access to '{path}': check the credentials' permissions"
-        raise PermissionDeniedError(msg) from exc
-    except _Unauthenticated as exc:
-        msg = f"the store does not accept the credentials (at '{path}')"
-        raise UnauthenticatedError(msg) from exc
     except (BaseError, OSError) as exc:
-        # Only a put can have an outcome that matters and stays unknown.
-        kind = UnknownOutcomeError if writing else ServiceUnavailableError
-        msg = f"the store did not answer for '{path}': {str(exc).splitlines()[0]}"
-        raise kind(msg) from exc
+        raise _explain(exc, path, writing=writing) from exc
+
+
+def _explain(exc: Exception, path: str, *, writing: bool) -> MooringError:
+    reason = str(exc).partition("\n")[0]
+    # Failures of listings have no class of their own; their text holds the status.
+    status = _STATUS.search(reason)
+    code = status[1] if status else ""
+    if isinstance(exc, _Denied) or code == "403":
+        return PermissionDeniedError(
+            f"the store refuses access to '{path}': check the credentials and their permissions"
+        )
+    if isinstance(exc, _Unauthenticated) or code == "401":
+        return UnauthenticatedError(f"the store does not accept the credentials (at '{path}')")
+    if isinstance(exc, NotFoundError | FileNotFoundError) or code == "404":
+        return InvalidInputError(
+            f"the bucket or container of '{path}' does not exist: create it, or check its name"
+        )
+    # Only a put can have an outcome that matters and stays unknown.
+    kind = UnknownOutcomeError if writing else ServiceUnavailableError
+    return kind(f"the store did not answer for '{path}': {reason}")
 
 
 def _meta(found: ObstoreMeta) -> ObjectMeta:

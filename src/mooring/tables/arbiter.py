@@ -13,7 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from mooring.errors import ConcurrentModificationError, TableVersionNotFoundError
+from mooring.errors import (
+    ConcurrentModificationError,
+    TableVersionNotFoundError,
+    UnknownOutcomeError,
+)
 from mooring.store.numbered import create_once
 from mooring.tables.versions import VERSIONS_DIR, list_versions
 
@@ -47,12 +51,14 @@ class VersionArbiter:
             table_dir: The table's directory in it.
             expected: The only version that may be created.
 
-        ``decided`` tells afterwards whether it was created here; None: it was never asked for.
+        Afterwards ``decided`` tells whether it was created here, None if that was never asked
+        for or, then with ``unknown``, the store never answered.
         """
         self._store = store
         self._table_dir = table_dir
         self._expected = expected
         self.decided: bool | None = None
+        self.unknown: UnknownOutcomeError | None = None
 
     def namespace_id(self) -> str:
         """Identify this namespace in Lance's caches: never the same twice."""
@@ -95,6 +101,9 @@ class VersionArbiter:
                 and body is not None
                 and create_once(self._store, final, body)
             )
+        except UnknownOutcomeError as exc:
+            self.unknown = exc
+            raise
         finally:
             self._store.delete([staged])
         if not self.decided:

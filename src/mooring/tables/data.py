@@ -70,7 +70,7 @@ class LanceTables:
         """
         source = _WatchedRows(rows)
         try:
-            fragments = self._write(table_dir, source.reader)
+            fragments = self._write(table_dir, source)
         except (ValueError, OSError, RuntimeError, NotImplementedError) as exc:
             self._store.prune(table_dir)
             raise source.explain(exc) from exc
@@ -79,12 +79,19 @@ class LanceTables:
         )
         return StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
 
-    def _write(self, table_dir: str, rows: pa.RecordBatchReader) -> list[FragmentMetadata]:
+    def _write(self, table_dir: str, source: _WatchedRows) -> list[FragmentMetadata]:
         # Lance warns about an overwrite of nothing and refuses a creation over something.
-        mode = "overwrite" if newest_version(self._store, table_dir) else "create"
+        is_new = not newest_version(self._store, table_dir)
         options = dict(self._store.options) or None
         location = self._store.location(table_dir)
-        return write_fragments(rows, location, mode=mode, storage_options=options)
+        mode = "create" if is_new else "overwrite"
+        try:
+            return write_fragments(source.reader, location, mode=mode, storage_options=options)
+        except OSError:
+            # Somebody else's first version came in between, before any row was read.
+            if not is_new or source.started or not newest_version(self._store, table_dir):
+                raise
+        return write_fragments(source.reader, location, mode="overwrite", storage_options=options)
 
     def writes(self, table_dir: str) -> list[Write]:
         """Tell who wrote the newest thousand versions, as far as it was through a catalog."""
@@ -148,6 +155,8 @@ class LanceTables:
                 namespace_client_managed_versioning=True,
             )
         except (CommitConflictError, OSError, RuntimeError, ValueError) as exc:
+            if arbiter.unknown:
+                raise arbiter.unknown from exc
             # Lance words a refusal in several ways; the arbiter knows what was decided. Before
             # that, Lance fails on files that a purge or a newer commit took away.
             if arbiter.decided is None and newest_version(self._store, table_dir) == version - 1:
@@ -167,9 +176,11 @@ class _WatchedRows:
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
         self._failure: Exception | None = None
+        self.started = False
         self.reader = pa.RecordBatchReader.from_batches(rows.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        self.started = True
         try:
             yield from self._rows
         except Exception as exc:

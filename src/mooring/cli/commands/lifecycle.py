@@ -8,10 +8,10 @@ import typer
 
 from mooring.cli.batches import apply_to_each
 from mooring.cli.confirm import Plan
-from mooring.cli.hints import suggest
 from mooring.cli.listing import as_time
 from mooring.cli.options import DroppedName, DryRun, LiveNames, Yes, command
 from mooring.cli.session import Session
+from mooring.hints import suggest
 
 if TYPE_CHECKING:
     from mooring.catalog import Catalog

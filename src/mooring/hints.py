@@ -1,4 +1,4 @@
-"""Command lines to suggest, written so that a shell reads them as meant."""
+"""Command lines to suggest in messages, written so that a shell reads them as meant."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Measurements of Mooring beside pylance and the bare machine; run by ``python -m bench``."""

@@ -1,0 +1,157 @@
+"""Single operations, call by call, beside pylance's namespace and bare Lance."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+import lance
+import lance_namespace as spec
+import pyarrow as pa
+
+import mooring
+from bench.lakes import TINY, fill, open_pylance, workspace
+from bench.report import Figure, Section
+from bench.timing import time_pairs
+from mooring.directory.backend import DirectoryBackend
+from mooring.namespace.lance import LanceAdapter
+from mooring.store.local import LocalStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["run"]
+
+_REQUESTS = {
+    "describe_table": spec.DescribeTableRequest,
+    "table_exists": spec.TableExistsRequest,
+    "declare_table": spec.DeclareTableRequest,
+    "drop_table": spec.DropTableRequest,
+}
+# Ways to the next verb, measured already under another name.
+_STEPS = {"unprotect", "drop_table", "drop again"}
+_CHANGES = {"declare_table", "drop_table"}
+
+
+def run(*, quick: bool) -> Section:
+    """Measure operations on catalogs of a few hundred tables on disk."""
+    calls = 40 if quick else 200
+    large = 100_000 if quick else 1_000_000
+    with workspace() as space:
+        figures = [
+            *_time_beside_pylance(space, calls),
+            *_time_lifecycle(space, calls),
+            *_time_creation(space, calls // 4, TINY, "3 rows"),
+            *_time_creation(space, 5, _numbers(large), f"{large:,} rows"),
+        ]
+        sync_s = _time_sync(space)
+    return Section(
+        f"Operations on disk, median of {calls} calls",
+        figures,
+        [
+            f"Mooring syncs changes to disk, {sync_s * 1e3:.2f} ms a file here; pylance does not",
+            "pylance's drop deletes the table's files; Mooring's can be undone",
+            "unsynced is the same code with fsync turned off, for comparison only",
+        ],
+    )
+
+
+def _time_beside_pylance(space: Path, calls: int) -> list[Figure]:
+    """The same requests to three namespaces, each on a directory of its own."""
+    for who in ("synced", "unsynced", "pylance"):
+        names = fill(space / who, calls)
+    namespaces = {
+        "synced": _open_ours(space / "synced", durable=True),
+        "unsynced": _open_ours(space / "unsynced", durable=False),
+        "pylance": open_pylance(space / "pylance"),
+    }
+    figures = []
+    for what in _REQUESTS:
+        callers = {who: _caller(namespace, what) for who, namespace in namespaces.items()}
+        took = _time_each(callers, names)
+        beside = {"beside": "pylance", "theirs": took["pylance"]}
+        figures.append(Figure(what, took["synced"], **beside))
+        if what in _CHANGES:
+            figures.append(Figure(f"{what}, unsynced", took["unsynced"], **beside))
+    return figures
+
+
+def _open_ours(root: Path, *, durable: bool) -> LanceAdapter:
+    backend = DirectoryBackend(LocalStore(root, durable=durable), author="bench")
+    backend.initialize(adopt=True)
+    return LanceAdapter(backend, str(root))
+
+
+def _caller(namespace: spec.LanceNamespace, what: str) -> Callable[[str], object]:
+    method, request = getattr(namespace, what), _REQUESTS[what]
+    prefix = "new-" if what == "declare_table" else ""
+    return lambda name: method(request(id=[prefix + name]))
+
+
+def _time_lifecycle(space: Path, calls: int) -> list[Figure]:
+    """What pylance has no call for, by itself."""
+    root = space / "life"
+    names = fill(root, calls)
+    catalog = mooring.connect(root)
+    catalog.backend.initialize(adopt=True)
+    verbs = {
+        "table_status": catalog.table_status,
+        "protect_table": catalog.protect_table,
+        "unprotect": lambda name: catalog.protect_table(name, protected=False),
+        "drop_table": catalog.drop_table,
+        "undrop_table": catalog.undrop_table,
+        "deregister_table": catalog.deregister_table,
+        "register_table": catalog.register_table,
+        "drop again": catalog.drop_table,
+        "purge_table": catalog.purge_table,
+    }
+    medians = {what: _time_each({what: call}, names)[what] for what, call in verbs.items()}
+    return [Figure(what, took) for what, took in medians.items() if what not in _STEPS]
+
+
+def _time_creation(space: Path, calls: int, rows: pa.Table, what: str) -> list[Figure]:
+    catalog = mooring.connect(space / f"created-{rows.num_rows}")
+    bare = space / f"bare-{rows.num_rows}"
+    numbers = count()
+    took = time_pairs(
+        {
+            "mooring": lambda: catalog.create_table(f"t{next(numbers)}", rows),
+            "lance": lambda: lance.write_dataset(rows, bare / f"t{next(numbers)}.lance"),
+        },
+        rounds=calls,
+    )
+    beside = {"beside": "write_dataset", "theirs": took["lance"]}
+    return [Figure(f"create_table, {what}", took["mooring"], **beside)]
+
+
+def _numbers(size: int) -> pa.Table:
+    return pa.table({"n": pa.array(range(size), pa.int64()), "x": pa.array([0.5] * size)})
+
+
+def _time_each(
+    contenders: dict[str, Callable[[str], object]], names: list[str]
+) -> dict[str, float]:
+    """Call every contender once with every name, in turns."""
+    bound = {who: iter(names) for who in contenders}
+    calls = {who: partial(_call_next, call, bound[who]) for who, call in contenders.items()}
+    return time_pairs(calls, rounds=len(names), warm=False)
+
+
+def _call_next(call: Callable[[str], object], names: Iterator[str]) -> None:
+    call(next(names))
+
+
+def _time_sync(space: Path) -> float:
+    """Return the seconds of making one small new file durable."""
+    numbers = count()
+
+    def write() -> None:
+        with (space / f"sync-{next(numbers)}").open("wb") as file:
+            file.write(b"x" * 200)
+            file.flush()
+            os.fsync(file.fileno())
+
+    return time_pairs({"sync": write}, rounds=20)["sync"]

@@ -1,0 +1,185 @@
+# ruff: noqa: INP001  # a script, not a package
+"""The parts of the reference that the code writes: errors and the Python interface.
+
+``python docs/generate.py`` brings docs/reference/errors.md and docs/reference/python-api.md up to
+date. What stands above the marker is written by hand, everything below it comes from docstrings;
+a test holds the files to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mooring
+from mooring import errors
+from mooring.identifiers import ROOT
+from mooring.namespace.api import Change, PurgeReport, TableInfo
+from mooring.namespace.lance import LanceAdapter
+from mooring.namespace.states import DroppedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["DOCUMENTS", "MARKER", "update"]
+
+MARKER = "<!-- Below: written by python docs/generate.py -->"
+_HERE = Path(__file__).parent
+_LONGEST = 80
+_ARGUMENT_INDENT = 4
+_SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Properties, all strings):")
+_ITEM = re.compile(r"(\*{0,2}[\w.*]+): (.*)")
+
+
+def update(text: str, render: Callable[[], str]) -> str:
+    """Return a document with everything below the marker written anew."""
+    by_hand = text.partition(MARKER)[0].rstrip()
+    return f"{by_hand}\n\n{MARKER}\n\n{render()}"
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+def render_errors() -> str:
+    """Write the table of all errors, children after their parents."""
+    lines = [
+        "| error | is a | Lance code | HTTP | exit | retry | meaning |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [_error_row(kind) for kind in _walk(errors.MooringError)]
+    return "\n".join(lines) + "\n"
+
+
+def _walk(kind: type[errors.MooringError]) -> Iterator[type[errors.MooringError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from _walk(child)
+
+
+def _error_row(kind: type[errors.MooringError]) -> str:
+    parent = kind.__base__.__name__ if kind.__base__ else ""
+    meaning = " ".join(_plain(inspect.getdoc(kind) or "").split())
+    retry = "yes" if kind.retryable else "no"
+    cells = [f"`{kind.__name__}`", f"`{parent}`", kind.code, kind.http_status, kind.exit_code]
+    return "| " + " | ".join(str(cell) for cell in [*cells, retry, meaning]) + " |"
+
+
+# -- the Python interface ------------------------------------------------------------------------
+
+
+def render_api() -> str:
+    """Write every public name with its signature and docstring."""
+    parts = [
+        _entry("mooring.connect", mooring.connect, level=2),
+        *_class("mooring.Catalog", mooring.Catalog),
+        *_class("mooring.Table", mooring.Table),
+        "## Values\n",
+        *(
+            _entry(kind.__name__, kind, level=3)
+            for kind in (
+                mooring.Exists,
+                mooring.SoftDeleted,
+                mooring.NotFound,
+                DroppedTable,
+                TableInfo,
+                Change,
+                PurgeReport,
+            )
+        ),
+        _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),
+        *_methods("DirectoryNamespace.", LanceAdapter),
+    ]
+    return "\n".join(parts)
+
+
+def _class(name: str, kind: type) -> Iterator[str]:
+    yield f"## `{name}`\n\n{_prose(kind)}"
+    yield from _methods(f"{kind.__name__}.", kind)
+
+
+def _methods(prefix: str, kind: type) -> Iterator[str]:
+    for name, member in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        yield _entry(f"{prefix}{name}", member, level=3)
+
+
+def _entry(name: str, thing: object, level: int) -> str:
+    heading = f"{'#' * level} `{name}`"
+    if isinstance(thing, property):
+        return f"{heading}\n\n{_prose(thing)}"
+    call = f"{name.rpartition('.')[2]}{_signature(thing)}"
+    return f"{heading}\n\n```\n{call}\n```\n\n{_prose(thing)}"
+
+
+def _signature(thing: object) -> str:
+    signature = inspect.signature(thing)  # type: ignore[arg-type]  # a function or class
+    shown = [_parameter(p) for p in signature.parameters.values() if p.name != "self"]
+    kinds = [p.kind for p in signature.parameters.values() if p.name != "self"]
+    if inspect.Parameter.KEYWORD_ONLY in kinds:
+        shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    returned = "" if inspect.isclass(thing) else f" -> {_annotation(signature.return_annotation)}"
+    line = f"({', '.join(shown)}){returned}"
+    return line if len(line) < _LONGEST else "(\n    " + ",\n    ".join(shown) + f",\n){returned}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.VAR_POSITIONAL: "*"}
+    text = f"{stars.get(parameter.kind, '')}{parameter.name}: {_annotation(parameter.annotation)}"
+    if parameter.default is inspect.Parameter.empty:
+        return text
+    default = "ROOT" if parameter.default == ROOT else repr(parameter.default)
+    return f"{text} = {default}"
+
+
+def _annotation(annotation: object) -> str:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "object")
+    return text.replace("spec.", "")
+
+
+def _prose(thing: object) -> str:
+    """Turn a docstring into Markdown: its sections become lists."""
+    lines: list[str] = []
+    section = ""
+    for line in (inspect.getdoc(thing) or "").splitlines():
+        text = _plain(line.strip())
+        if match := _SECTION.fullmatch(text):
+            section = match[1]
+            lines += [f"{section}:", ""]
+        elif section and (match := _ITEM.fullmatch(text)) and _indent(line) == _ARGUMENT_INDENT:
+            lines.append(f"- `{match[1]}`: {match[2]}")
+        elif section and text:
+            lines.append(f"  {text}" if _indent(line) > _ARGUMENT_INDENT else text)
+        else:
+            lines.append(text)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _plain(text: str) -> str:
+    return text.replace("``", "`")
+
+
+DOCUMENTS: dict[str, Callable[[], str]] = {
+    "reference/errors.md": render_errors,
+    "reference/python-api.md": render_api,
+}
+
+
+def main() -> None:
+    """Bring the documents up to date."""
+    for name, render in DOCUMENTS.items():
+        path = _HERE / name
+        path.write_text(update(path.read_text(encoding="utf-8"), render), encoding="utf-8")
+        sys.stdout.write(f"{path} is up to date\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The Python surface for people: `mooring.connect(uri)`.
+
+Spec: issue 2, "`mooring.connect(uri)` with a friendly Python surface".
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import mooring
+from mooring.errors import (
+    InvalidInputError,
+    InvalidNameError,
+    ProtectedError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    TableVersionNotFoundError,
+    UnsupportedError,
+)
+from mooring.identifiers import ObjectId
+
+ROWS = [{"n": 1, "word": "x"}, {"n": 2, "word": "y"}]
+TABLE = pa.Table.from_pylist(ROWS)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return mooring.connect(tmp_path / "lake", author="alice")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE,
+        TABLE.to_batches()[0],
+        TABLE.to_pandas(),
+        ROWS,
+        iter(ROWS),
+        iter(TABLE.to_batches(max_chunksize=1)),
+        TABLE.to_reader(),
+    ],
+    ids=["table", "batch", "data frame", "rows", "iterator of rows", "iterator", "reader"],
+)
+def test_a_table_is_made_from_what_people_have(tmp_path, data):
+    catalog = mooring.connect(tmp_path / "lake")
+    table = catalog.create_table("t", data)
+    assert table.to_arrow().to_pylist() == ROWS
+    assert (table.count(), table.version, table.name) == (2, 1, "t")
+
+
+def test_the_same_surface_is_there_on_every_store(lake):
+    catalog = mooring.connect(lake.uri, storage_options=lake.options)
+    catalog.create_table("t", ROWS)
+    assert list(catalog) == ["t"]
+    assert "t" in catalog
+    catalog.drop_table("t", ttl="1h")
+    assert "t" not in catalog
+    catalog.undrop_table("t")
+    assert catalog.table("t").to_arrow().to_pylist() == ROWS
+
+
+def test_a_table_is_read_as_arrow_in_part_or_whole(catalog):
+    table = catalog.create_table("t", ROWS)
+    assert table.schema == TABLE.schema
+    assert table.to_arrow(columns=["word"], filter="n > 1").to_pylist() == [{"word": "y"}]
+    assert table.to_arrow(limit=1).num_rows == 1
+    assert table.count("n > 1") == 1
+
+
+def test_a_table_is_read_at_a_version_or_tag(catalog):
+    catalog.create_table("t", ROWS)
+    table = catalog.create_table("t", [{"n": 9}], mode="overwrite")
+    table.to_lance().tags.create("first", 1)
+    assert table.version == 2
+    assert table.to_lance(1).count_rows() == 2
+    assert table.to_lance("first").count_rows() == 2
+    for absent in (7, "absent"):
+        with pytest.raises(TableVersionNotFoundError, match=str(absent)):
+            table.to_lance(absent)
+
+
+def test_a_declared_table_has_nothing_to_read(catalog):
+    catalog.declare_table("t")
+    assert "t" in catalog
+    assert catalog.describe_table("t").is_only_declared is True
+    assert catalog.list_tables(include_declared=False) == []
+    with pytest.raises(TableNotFoundError, match="declared"):
+        catalog.table("t").to_arrow()
+
+
+@pytest.mark.parametrize("name", ["t", ["t"], ("t",), ObjectId.of(["t"])], ids=str)
+def test_a_table_is_named_by_a_string_a_list_or_an_identifier(catalog, name):
+    catalog.create_table(name, ROWS)
+    assert catalog.list_tables() == ["t"]
+    assert name in catalog
+    assert catalog.table(name).count() == 2
+
+
+def test_a_string_is_one_name_in_a_directory_whatever_it_holds(catalog):
+    catalog.create_table("a$b", ROWS)
+    assert catalog.list_tables() == ["a$b"]
+    assert catalog.identifier("a$b").level == 1
+
+
+def test_what_is_no_name_is_in_no_catalog(catalog):
+    assert 7 not in catalog
+    assert None not in catalog
+    with pytest.raises(InvalidNameError):
+        catalog.table("")
+
+
+def test_modes_are_words(catalog):
+    catalog.create_table("t", ROWS)
+    with pytest.raises(TableAlreadyExistsError):
+        catalog.create_table("t", ROWS)
+    assert catalog.create_table("t", [{"n": 5}], mode="exist_ok").count() == 2
+    assert catalog.create_table("t", [{"n": 5}], mode="overwrite").count() == 1
+    with pytest.raises(InvalidInputError):
+        catalog.create_table("t", ROWS, mode="perhaps")
+
+
+def test_a_schema_can_be_given(catalog):
+    schema = pa.schema([("n", pa.int32()), ("word", pa.large_string())])
+    assert catalog.create_table("t", ROWS, schema=schema).schema == schema
+    assert catalog.create_table("empty", [], schema=schema).count() == 0
+
+
+def test_the_index_of_a_data_frame_stays_out(catalog):
+    frame = pd.DataFrame({"n": [1, 2, 3]}, index=["x", "y", "z"])
+    assert catalog.create_table("t", frame).schema.names == ["n"]
+
+
+def test_a_drop_can_be_undone_and_told(catalog):
+    table = catalog.create_table("t", ROWS)
+    catalog.drop_table("t", ttl="never")
+    assert isinstance(catalog.table_status("t"), mooring.SoftDeleted)
+    with pytest.raises(TableNotFoundError, match="undrop"):
+        catalog.table("t")
+    catalog.undrop_table("t")
+    assert isinstance(catalog.table_status("t"), mooring.Exists)
+    told = [(entry.action, entry.by) for entry in table.history()]
+    assert told[-2:] == [("drop", "alice"), ("undrop", "alice")]
+    with pytest.raises(InvalidInputError, match="duration"):
+        catalog.drop_table("t", ttl="a while")
+    assert "t" in catalog
+
+
+def test_the_trash_is_listed_and_emptied(catalog):
+    for name in ("a", "b", "c"):
+        catalog.create_table(name, ROWS)
+        catalog.drop_table(name, ttl="0s" if name == "c" else "1d")
+    assert [found.id.name for found in catalog.list_purgable_tables()] == ["a", "b", "c"]
+    assert [found.name for found in catalog.purge_tables().purged] == ["c"]
+    assert [found.name for found in catalog.purge_tables(["a"]).purged] == ["a"]
+    catalog.purge_table("b")
+    assert isinstance(catalog.table_status("b"), mooring.NotFound)
+    assert catalog.list_purgable_tables() == []
+
+
+def test_protection_deregistration_and_rename(catalog):
+    catalog.create_table("t", ROWS)
+    catalog.protect_table("t")
+    with pytest.raises(ProtectedError):
+        catalog.drop_table("t")
+    catalog.protect_table("t", protected=False)
+    catalog.deregister_table("t")
+    assert "t" not in catalog
+    catalog.register_table("t")
+    assert "t" in catalog
+    with pytest.raises(UnsupportedError):
+        catalog.rename_table("t", "u")
+
+
+def test_the_root_can_be_named_by_nothing(catalog):
+    catalog.create_table("t", ROWS)
+    assert catalog.list_tables("") == catalog.list_tables([]) == ["t"]
+
+
+def test_things_show_what_they_are(catalog, tmp_path):
+    table = catalog.create_table("t", ROWS)
+    assert repr(table) == "Table('t')"
+    assert table.location == str(tmp_path / "lake" / "t.lance")

@@ -1,0 +1,62 @@
+"""A place where the documents' examples run: an empty directory, nothing set, the program."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mooring.cli.app import app
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z|\d+ s ago")
+# Where the documents say that they are.
+_HOME = "/home/ada"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(monkeypatch, tmp_path):
+    for key in [key for key in os.environ if key.startswith(("MOORING_", "AWS_"))]:
+        monkeypatch.delenv(key)
+    monkeypatch.setenv("MOORING_CONFIG", str(tmp_path / "ada/.config/mooring/config.toml"))
+    monkeypatch.setenv("MOORING_USER", "ada")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    place = tmp_path / "ada"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+
+@pytest.fixture
+def shell():
+    """Run a command line and return what it printed, times and places masked, and its code.
+
+    The program runs in this process, for a new one imports Lance again; the rest is bash's.
+    """
+
+    def run(line):
+        words = _words(line)
+        if words is None:
+            done = subprocess.run(
+                ["bash", "-c", line], capture_output=True, text=True, check=False
+            )
+            return mask(done.stdout + done.stderr), done.returncode
+        done = CliRunner().invoke(app, words)
+        return mask(done.output), done.exit_code
+
+    return run
+
+
+def _words(line):
+    """Return the program's arguments; None for what only a shell can run."""
+    if not line.startswith("mooring ") or any(mark in line for mark in "|<>;&"):
+        return None
+    return shlex.split(line)[1:]
+
+
+def mask(text):
+    """Make what differs from run to run the same; trailing blanks do not count."""
+    text = _TIME.sub("<time>", text.replace(os.getcwd(), _HOME))  # noqa: PTH109
+    return [line.rstrip() for line in text.splitlines()]
