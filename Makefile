@@ -50,7 +50,7 @@ demo: setup ## Run the tour in examples/demo.py
 	@$(BIN)/python examples/demo.py
 
 test: setup ## Run the fast tests
-	@$(BIN)/pytest tests -q -n 2 --dist loadfile -m "not torture and not interop"
+	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop"
 
 lint: setup ## Check style, formatting, types and import boundaries
 	@$(BIN)/ruff check .
@@ -69,7 +69,7 @@ interop: setup ## Test against official clients and real servers (SPEC_DIR holds
 	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -m interop
 
 torture: setup ## Run the long tests of concurrency and crashes
-	@$(BIN)/pytest tests -q -s -m torture
+	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

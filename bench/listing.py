@@ -15,13 +15,15 @@ from bench.timing import time_once, time_pairs
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["run"]
+__all__ = ["SIZES", "run"]
+
+# Tables and rounds, by whether it should be quick.
+SIZES = {True: (1_000, 5), False: (10_000, 9)}
 
 
 def run(*, quick: bool) -> Section:
     """Measure listings of a directory before and after it is adopted."""
-    count = 1_000 if quick else 10_000
-    rounds = 5 if quick else 9
+    count, rounds = SIZES[quick]
     with workspace() as space:
         root = space / "lake"
         names = fill(root, count)

@@ -71,7 +71,7 @@ def create(lake: Catalog, data: dict[str, pa.Table]) -> object:
 
 @step
 def query(lake: Catalog, _: dict[str, pa.Table]) -> object:
-    """Ask which airlines are late: Lance reads two columns, Arrow groups and joins."""
+    """Ask which airlines are late: Lance reads, Arrow groups and joins."""
     delays = lake.table("flights").to_arrow(columns=["carrier", "arr_delay"])
     by_carrier = delays.group_by("carrier").aggregate([("arr_delay", "mean"), ([], "count_all")])
     named = by_carrier.join(lake.table("airlines").to_arrow(), "carrier")
@@ -80,13 +80,13 @@ def query(lake: Catalog, _: dict[str, pa.Table]) -> object:
 
 @step
 def count(lake: Catalog, _: dict[str, pa.Table]) -> object:
-    """Count with a filter: more than two hours late, on the way to San Francisco."""
+    """Count with a filter: over two hours late, to San Francisco."""
     return lake.table("flights").count("dest = 'SFO' AND arr_delay > 120")
 
 
 @step
 def drop(lake: Catalog, _: dict[str, pa.Table]) -> object:
-    """Drop two tables, one of them for half an hour only; a reader of one reads on."""
+    """Drop two tables, one for half an hour only; an open reader reads on."""
     reader = lake.table("weather").to_lance()
     lake.drop_table("weather")
     lake.drop_table("planes", ttl="30m")
@@ -101,7 +101,7 @@ def trash(lake: Catalog, _: dict[str, pa.Table]) -> object:
 
 @step
 def undrop(lake: Catalog, _: dict[str, pa.Table]) -> object:
-    """Bring one back, every row of it, and delete the bytes of the other."""
+    """Bring one back, every row of it; delete the bytes of the other."""
     lake.undrop_table("weather")
     lake.purge_table("planes")
     return lake.table("weather").count(), lake.table_status("planes")
@@ -122,7 +122,7 @@ def recreate(lake: Catalog, data: dict[str, pa.Table]) -> object:
 
 @step
 def protect(lake: Catalog, _: dict[str, pa.Table]) -> object:
-    """Protect a table: it cannot be dropped until the protection is lifted."""
+    """Protect a table: drops are refused until that is lifted."""
     lake.protect_table("flights")
     try:
         return lake.drop_table("flights")
@@ -132,7 +132,7 @@ def protect(lake: Catalog, _: dict[str, pa.Table]) -> object:
 
 @step
 def through_lance(_: Catalog, __: dict[str, pa.Table]) -> object:
-    """Open a table by name with Lance itself; Mooring only tells it where the table is."""
+    """Open a table by name with Lance itself, through the catalog."""
     names = mooring.DirectoryNamespace(root="lake")
     flights = lance.dataset(namespace_client=names, table_id=["flights"])
     return flights.version, flights.count_rows(), flights.schema.names[:4]

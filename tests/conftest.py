@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from tests.servers import S3Server
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a file's tests on one worker, where its server runs; races go where there is room."""
+    for item in items:
+        if item.path.parent.name != "races":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 @pytest.fixture(scope="session")
 def moto() -> Iterator[S3Server]:
     with run_moto() as server:

@@ -124,7 +124,7 @@ class Catalog:
 
         table = self.identifier(name)
         rows = to_reader(data, schema)
-        return Table(self, self.backend.create_table(table, rows, CreateMode(mode)))
+        return Table(self, self.backend.create_table(table, rows, CreateMode.parse(mode)))
 
     def declare_table(self, name: Name) -> TableInfo:
         """Reserve a name without data.
@@ -146,7 +146,8 @@ class Catalog:
             TableAlreadyExistsError: the name is taken.
         """
         table = self.identifier(name)
-        return self.backend.register_table(table, location or f"{table.name}.lance")
+        where = f"{table.name}.lance" if location is None else location
+        return self.backend.register_table(table, where)
 
     def deregister_table(self, name: Name) -> TableInfo:
         """Forget a table's name and keep its bytes.

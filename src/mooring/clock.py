@@ -87,10 +87,12 @@ def parse_ttl(text: str) -> int | None:
 
 def format_duration(duration_ms: int) -> str:
     """Say a duration in its largest whole unit: ``3 d``, ``2 h``, ``45 s``."""
+    # Another machine's clock may be ahead: what is yet to come was just now.
+    length_ms = max(duration_ms, 0)
     for unit in ("d", "h", "m"):
-        if abs(duration_ms) >= _UNITS_MS[unit]:
-            return f"{duration_ms // _UNITS_MS[unit]} {unit}"
-    return f"{max(duration_ms, 0) // _UNITS_MS['s']} s"
+        if length_ms >= _UNITS_MS[unit]:
+            return f"{length_ms // _UNITS_MS[unit]} {unit}"
+    return f"{length_ms // _UNITS_MS['s']} s"
 
 
 def format_time(at_ms: int) -> str:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.lakes import DISK, KINDS, MOTO, SEAWEEDFS, Kind, Lake
+
+
+@pytest.fixture(autouse=True)
+def _no_syncs(monkeypatch):
+    """Processes may die in these suites, the machine does not; a sync costs most of a test."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:

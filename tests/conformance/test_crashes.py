@@ -15,7 +15,6 @@ import pytest
 from mooring.errors import TableAlreadyExistsError, TableNotFoundError
 from mooring.identifiers import ROOT
 from mooring.namespace.states import Exists, SoftDeleted
-from mooring.store.local import LocalStore
 from mooring.store.scripted import Crash, ScriptedStore
 from tests.lakes import DISK, FakeClock, Lake, rows, table_id
 
@@ -76,7 +75,6 @@ def test_whatever_dies_can_be_finished_or_undone(tmp_path, operation, done):
     prepare, act = OPERATIONS[operation]
     for call in range(1, LAST_CALL):
         lake = Lake(DISK, str(tmp_path / str(call)), {}, FakeClock())
-        lake.store = LocalStore(lake.uri, durable=False)
         prepare(lake)
         if _survives(lake, act, DieAt(call, done=done)):
             assert call > 3

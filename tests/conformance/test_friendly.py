@@ -173,6 +173,18 @@ def test_protection_deregistration_and_rename(catalog):
         catalog.rename_table("t", "u")
 
 
+@pytest.mark.parametrize("location", ["", "..", "/etc", "__manifest", "other.lance"])
+def test_a_table_is_registered_where_it_lies_or_not_at_all(catalog, location):
+    """Must show: an empty location is refused, not taken for none."""
+    catalog.create_table("t", ROWS)
+    catalog.deregister_table("t")
+    with pytest.raises(InvalidInputError):
+        catalog.register_table("t", location)
+    assert "t" not in catalog
+    catalog.register_table("t", "t.lance")
+    assert "t" in catalog
+
+
 def test_the_root_can_be_named_by_nothing(catalog):
     catalog.create_table("t", ROWS)
     assert catalog.list_tables("") == catalog.list_tables([]) == ["t"]

@@ -5,6 +5,7 @@ Spec: objects-and-relationships, "Object Name"; issue 2, "Identifiers" and "Name
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from pathlib import Path
 
@@ -309,7 +310,16 @@ def _ipc(table: pa.Table) -> bytes:
 def test_every_listed_name_can_be_used(disk_lake):
     """Whatever directories others made: what a listing shows, describe finds."""
     disk_lake.create("ours")
-    for name in ("x.deleted", "a\nb", "y" * 220, "z.lance-state.1", "cafe\u0301", "back\\slash"):
+    not_unicode = os.fsdecode(b"\xff")
+    for name in (
+        "x.deleted",
+        "a\nb",
+        "y" * 220,
+        "z.lance-state.1",
+        "cafe\u0301",
+        "back\\slash",
+        not_unicode,
+    ):
         path = Path(disk_lake.uri, f"{name}.lance", "_versions")
         path.mkdir(parents=True)
         (path / "1.manifest").touch()
@@ -405,7 +415,7 @@ class CaseBlindStore(WrappedStore):
     def put_new(self, path: str, body: bytes) -> bool:
         return super().put_new(self._seen(path), body)
 
-    def put(self, path: str, body: bytes) -> None:
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
         super().put(self._seen(path), body)
 
     def delete(self, paths) -> None:

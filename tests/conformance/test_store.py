@@ -284,10 +284,12 @@ def test_of_sixteen_creations_at_once_one_wins(store):
 
 
 def test_of_eight_swaps_at_once_one_wins(store):
-    if not store.capabilities.compare_and_swap:
-        return
     store.put("race", b"before")
     tag = store.head("race").tag
+    if not store.capabilities.compare_and_swap:
+        with pytest.raises(UnsupportedError):
+            store.put_if("race", b"after", tag)
+        return
     won = _together(8, lambda number: store.put_if("race", f"writer {number}".encode(), tag))
     assert won.count(True) == 1
     assert store.get("race") == f"writer {won.index(True)}".encode()

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +19,14 @@ _HOME = "/home/ada"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_set(monkeypatch, tmp_path):
+def _nothing_stays_set():
+    """Documents set variables of the environment."""
+    with patch.dict(os.environ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(_nothing_stays_set, monkeypatch, tmp_path):
     for key in [key for key in os.environ if key.startswith(("MOORING_", "AWS_"))]:
         monkeypatch.delenv(key)
     monkeypatch.setenv("MOORING_CONFIG", str(tmp_path / "ada/.config/mooring/config.toml"))
@@ -39,9 +47,7 @@ def shell():
     def run(line):
         words = _words(line)
         if words is None:
-            done = subprocess.run(
-                ["bash", "-c", line], capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
             return mask(done.stdout + done.stderr), done.returncode
         done = CliRunner().invoke(app, words)
         return mask(done.output), done.exit_code

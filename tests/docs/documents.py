@@ -52,13 +52,13 @@ def all_documents() -> list[Path]:
 
 
 def blocks_of(path: Path, *languages: str) -> list[Block]:
-    """Return the blocks of a document in these languages, in order."""
+    """Return the blocks of a document in these languages, or in any, in order."""
     text = path.read_text(encoding="utf-8")
     found = [
         Block(match[1], match[2], text.count("\n", 0, match.start()) + 1)
         for match in _FENCE.finditer(text)
     ]
-    return [block for block in found if block.language in languages]
+    return [block for block in found if not languages or block.language in languages]
 
 
 def commands_of(block: Block) -> Iterator[Command]:
@@ -90,10 +90,12 @@ class _Checked(ast.NodeTransformer):
         self._lines = lines
         self.count = 0
 
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr:  # noqa: N802  # called by name
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr:  # called by name
         _, found, text = self._lines[(node.end_lineno or 1) - 1].partition(_RESULT)
         if not found:
             return node
         self.count += 1
-        call = ast.Call(ast.Name("_expect", ast.Load()), [node.value, ast.Constant(text.strip())], [])
+        call = ast.Call(
+            ast.Name("_expect", ast.Load()), [node.value, ast.Constant(text.strip())], []
+        )
         return ast.copy_location(ast.Expr(call), node)

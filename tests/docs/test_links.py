@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from tests.docs.documents import all_documents
 
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")

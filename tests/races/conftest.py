@@ -29,7 +29,7 @@ def pytest_terminal_summary(terminalreporter):
         for reports in terminalreporter.stats.values()
         for report in reports
         for key, value in getattr(report, "user_properties", [])
-        if key == "race"
+        if key == "race" and report.when == "call"
     ]
     if not rows:
         return

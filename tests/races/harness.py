@@ -21,7 +21,7 @@ TABLE_DIR = f"{NAME}.lance"
 CREATE, OVERWRITE, DECLARE = "create", "overwrite", "declare"
 
 
-def perform(op: Op, backend) -> object:
+def perform(op: Op, backend) -> object:  # noqa: PLR0911  # a table of cases
     """Call the real backend."""
     match op.verb:
         case "mark beside":  # another program's drop
@@ -112,7 +112,7 @@ class Checker:
     def _content(self, store: TimelessStore) -> dict[str, bytes]:
         return self._world.content_of(store) if self._world.lance else dict(store.content)
 
-    def _final_state(self, content: dict[str, bytes]):
+    def _final_state(self, content: dict[str, bytes]):  # noqa: PLR0911  # a table of cases
         """Read what is left, bringing hidden tables back to see what they hold."""
         with Copy(self, content) as backend:
             state = backend._life.view(NAME).state

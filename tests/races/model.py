@@ -139,7 +139,7 @@ def explains_absent(initial, actors) -> bool:
     )
 
 
-def _after(op: Op, outcome: str, state, purges: int) -> list:
+def _after(op: Op, outcome: str, state, purges: int) -> list:  # noqa: PLR0911  # cases
     expected, new = apply(op, state)
     if state[2] == MARKED_INSIDE and op.verb in {"create", "overwrite"} and outcome != "ok":
         return [state, dropped(state[1]), *([new] if expected == "ok" else [])]

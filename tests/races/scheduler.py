@@ -1,7 +1,7 @@
 """Runs the real code of several actors one store call at a time.
 
-Every actor has a lane of its own and a store that stops before each call until the scheduler lets it go
-on, so exactly one actor moves at any moment and a list of choices replays a run.
+Every actor has a lane of its own and a store that stops before each call until the scheduler
+lets it go on, so exactly one actor moves at any moment and a list of choices replays a run.
 """
 
 from __future__ import annotations

@@ -7,13 +7,16 @@ from functools import partial
 import pytest
 
 import mooring.directory.chain
+import mooring.directory.creation
 import mooring.directory.lifecycle
+import mooring.directory.purge
 import mooring.store.numbered
 from mooring.directory.chain import Chain, Chains
+from mooring.directory.commits import VersionCommits
 from mooring.directory.decisions import Decision, State, decode_decision, encode_decision
 from mooring.directory.layout import table_dir
-from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.markers import read_markers
+from mooring.directory.purge import Purge
 from mooring.directory.view import TableView
 from mooring.errors import ConcurrentModificationError, UnknownOutcomeError
 
@@ -85,7 +88,9 @@ class OneMarker(Chains):
 def _open_with(kind: type[Chains], store, owner: str):
     backend = open_backend(store, owner)
     chains = kind(store, backend._clock, backend._ids, owner)
-    backend._chains = backend._life._chains = chains
+    for part in (backend, backend._life, backend._creation, backend._purge):
+        part._chains = chains
+    backend._life._commits._chains = chains
     return backend
 
 
@@ -114,19 +119,17 @@ def test_purger_that_lists_files_after_checking_the_chain_is_caught(monkeypatch)
             if self._chains.read(chain.name).nonce != chain.nonce:
                 return None
             found = self._store.list_prefix(table_dir(chain.name))
-            kept, doomed = mooring.directory.lifecycle._split_for_purge(chain.name, found)
+            kept, doomed = mooring.directory.purge._split_for_purge(chain.name, found)
             if not doomed:
                 return kept
             self._store.delete(meta.path for meta in doomed)
 
-    monkeypatch.setattr(Lifecycle, "_delete_files", delete_files)
+    monkeypatch.setattr(Purge, "_delete_files", delete_files)
     _catch(Race("dropped", (("purge",), ("purge", "create"))))
 
 
 def test_recreation_that_reuses_version_numbers_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        mooring.directory.lifecycle, "_split_for_purge", lambda _, found: (0, found)
-    )
+    monkeypatch.setattr(mooring.directory.purge, "_split_for_purge", lambda _, found: (0, found))
     _catch(Race("dropped", (("purge",), ("purge", "create"))))
 
 
@@ -143,14 +146,11 @@ def test_put_that_is_not_looked_at_again_is_caught(monkeypatch):
 
 
 def test_undrop_that_skips_the_restore_is_caught(monkeypatch):
-    def commit_strictly(self, end, action, commit):
-        if action == "undrop":
-            self._require_end(end, action)
-            return 0
-        return original(self, end, action, commit)
+    def skip(self, version, end, action):
+        self.require_end(end, action)
+        return version
 
-    original = Lifecycle._commit_strictly
-    monkeypatch.setattr(Lifecycle, "_commit_strictly", commit_strictly)
+    monkeypatch.setattr(VersionCommits, "restore", skip)
     _catch(Race("dropped", (("create",), ("undrop",))))
 
 
@@ -166,7 +166,8 @@ def test_look_that_reads_the_chain_only_once_is_caught(monkeypatch, chain_first)
         foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
         return TableView(chain, listing.exists, foreign)
 
-    monkeypatch.setattr(mooring.directory.lifecycle, "view_table", look)
+    for part in (mooring.directory.lifecycle, mooring.directory.purge, mooring.directory.creation):
+        monkeypatch.setattr(part, "view_table", look)
     if chain_first:
         _catch(Race("marked beside", (("purge",), ("register",))))
     else:

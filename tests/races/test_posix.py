@@ -23,7 +23,7 @@ def _race(start: str, pair: tuple[str, ...]) -> Race:
 )
 def test_pair_on_files_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = _race(start, pair)
-    report = explore(race, world=PosixWorld(), limits=Limits(preemptions=2, faults=1, runs=4000))
+    report = explore(race, world=PosixWorld(), limits=Limits(preemptions=1, faults=1))
     record_race("pairs, files", race, report)
     assert not report.violations, report.violations[0]
 
@@ -39,7 +39,7 @@ LANCE = [
 ]
 
 
-@pytest.mark.parametrize(("start", "pair"), LANCE, ids=lambda value: "-".join(value))
+@pytest.mark.parametrize(("start", "pair"), LANCE, ids=str)
 def test_pair_with_lance_tables_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = _race(start, pair)
     limits = Limits(preemptions=1, runs=150, reduce=False)
@@ -49,7 +49,7 @@ def test_pair_with_lance_tables_leaves_a_state_that_some_order_explains(start, p
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize(("start", "pair"), LANCE, ids=lambda value: "-".join(value))
+@pytest.mark.parametrize(("start", "pair"), LANCE, ids=str)
 def test_pair_with_lance_tables_and_faults_can_be_explained(start, pair, record_race):
     race = _race(start, pair)
     limits = Limits(preemptions=2, faults=1, runs=600, reduce=False)

@@ -70,8 +70,8 @@ class TimelessStore(WrappedStore):
             self.content[path] = body
         return created
 
-    def put(self, path: str, body: bytes) -> None:
-        self.inner.put(path, body)
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
+        self.inner.put(path, body, derived=derived)
         self.content[path] = body
 
     def delete(self, paths: Iterable[str]) -> None:

@@ -47,9 +47,9 @@ class _KillAt:
         """Nothing to do."""
 
 
-def _perform(backend, verb: str, token: str = "old") -> None:
+def _perform(backend, verb: str, rows: str = "old") -> None:
     if verb == "create":
-        backend.create_table(TABLE, pa.table({"token": [token]}).to_reader())
+        backend.create_table(TABLE, pa.table({"token": [rows]}).to_reader())
     else:
         getattr(backend, f"{verb}_table")(TABLE)
 

@@ -76,7 +76,7 @@ def test_the_search_asks_for_few_numbers(memory):
         memory.put_new(_path(seq), b"x")
     observed = ObservedStore(memory)
     find_newest(observed, _path)
-    assert observed.total <= 2 * 10 + 2
+    assert observed.total <= 30
     observed = ObservedStore(memory)
     find_newest(observed, _path, 999)
     assert observed.total <= 3

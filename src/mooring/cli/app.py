@@ -96,6 +96,8 @@ def program(
 
 def main() -> None:
     """Run the program."""
+    # Lance warns on stderr about commits that lose a race, which are answered properly here.
+    os.environ.setdefault("LANCE_LOG", "error")
     app()
 
 

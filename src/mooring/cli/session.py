@@ -11,6 +11,7 @@ from mooring.cli.output import Format, Output
 from mooring.clock import SystemClock
 from mooring.config import Layer, resolve
 from mooring.errors import InvalidInputError, NamespaceNotFoundError, NotFoundError
+from mooring.hints import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -123,6 +124,12 @@ class Session:
             )
             raise InvalidInputError(msg)
         return uri
+
+    def suggest(self, verb: str, *words: str) -> str:
+        """Write a command line for the same catalog, which a flag has to name again."""
+        catalog = self.config.settings["catalog"]
+        named = catalog.value if catalog.source == "flag" else None
+        return suggest(verb, *words, catalog=named)
 
     def open_catalog(self, *, may_create: bool = False) -> Catalog:
         """Open the catalog.

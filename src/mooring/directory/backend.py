@@ -14,11 +14,14 @@ import msgspec
 
 from mooring.clock import RandomIds, SystemClock
 from mooring.directory.chain import Chains
+from mooring.directory.commits import VersionCommits
+from mooring.directory.creation import Creation
 from mooring.directory.decisions import State
 from mooring.directory.layout import check_table_name, reserved_marker_path, table_dir
 from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
 from mooring.directory.markers import Reservation
+from mooring.directory.purge import Purge
 from mooring.directory.settings import Settings, load_settings, save_settings
 from mooring.errors import (
     ConcurrentModificationError,
@@ -88,13 +91,11 @@ class DirectoryBackend:
         self._opening = threading.Lock()
         self.settings = settings or load_settings(store)
         self._chains = Chains(store, self._clock, self._ids, author)
-        self._life = Lifecycle(
-            store,
-            self._chains,
-            clock=self._clock,
-            ids=self._ids,
-            author=author,
-            tables=self._open_tables,
+        commits = VersionCommits(store, self._chains, self._open_tables)
+        self._life = Lifecycle(store, self._chains, commits, self._clock)
+        self._purge = Purge(store, self._chains)
+        self._creation = Creation(
+            store, self._chains, commits, clock=self._clock, ids=self._ids, author=author
         )
 
     @property
@@ -123,7 +124,9 @@ class DirectoryBackend:
         """
         self._require_root(namespace)
         live = self.scan().live
-        return live if include_declared else [name for name in live if self._life.is_written(name)]
+        return (
+            live if include_declared else [name for name in live if self._creation.is_written(name)]
+        )
 
     def scan(self) -> Scan:
         """Tell the state of every table from one listing."""
@@ -134,7 +137,7 @@ class DirectoryBackend:
         name = self._name_of(table)
         view = self._life.view(name)
         view.require_live(self._clock)
-        declared = not self._life.is_written(name) if check_declared else None
+        declared = not self._creation.is_written(name) if check_declared else None
         properties = {"protected": "true"} if view.is_protected else {}
         return self._info(table, is_only_declared=declared, properties=properties)
 
@@ -183,7 +186,7 @@ class DirectoryBackend:
         told = []
         if reservation := Reservation.decode(self.store.get(reserved_marker_path(name))):
             told.append(Change("declare", "live", reservation.by, reservation.at_ms))
-        if self._life.is_written(name):
+        if self._creation.is_written(name):
             told += [
                 Change("write", "live", write.by, write.at_ms, write.version)
                 for write in self._open_tables().writes(table_dir(name))
@@ -198,7 +201,7 @@ class DirectoryBackend:
         if location is not None:
             self._require_own_location(name, location)
         self._prepare(creates=True)
-        self._life.declare(name)
+        self._creation.declare(name)
         return self._info(table, is_only_declared=True)
 
     def create_table(
@@ -209,11 +212,11 @@ class DirectoryBackend:
         self._prepare(creates=True)
         match mode:
             case CreateMode.OVERWRITE:
-                version = self._life.overwrite(name, rows)
+                version = self._creation.overwrite(name, rows)
             case CreateMode.EXIST_OK if self._is_written_and_live(name):
                 return self.describe_table(table)
             case _:
-                version = self._life.create(name, rows)
+                version = self._creation.create(name, rows)
         return self._info(table, version=version)
 
     def register_table(
@@ -280,7 +283,7 @@ class DirectoryBackend:
             if progress:
                 progress(table, files, size_bytes)
 
-        self._life.purge(name, report)
+        self._purge.run(name, report)
 
     def purge_tables(
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
@@ -376,7 +379,7 @@ class DirectoryBackend:
         return [table.id for table in self.list_purgable_tables() if table.is_expired(now_ms)]
 
     def _is_written_and_live(self, name: str) -> bool:
-        return self._life.view(name).state is State.LIVE and self._life.is_written(name)
+        return self._life.view(name).state is State.LIVE and self._creation.is_written(name)
 
     def _name_of(self, table: ObjectId) -> str:
         """Return the name of a table that may exist."""

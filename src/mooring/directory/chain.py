@@ -43,6 +43,11 @@ class Chain:
         """The last decision's nonce; empty without one."""
         return self.decision.nonce if self.decision else ""
 
+    @property
+    def is_protected(self) -> bool:
+        """Whether drops are refused."""
+        return bool(self.decision and self.decision.protected)
+
 
 class Chains:
     """Reads and extends the chains of one catalog."""
@@ -81,10 +86,10 @@ class Chains:
         deleted_at_ms: int | None = None,
         ttl_ms: int | None = None,
         version: int | None = None,
-        protected: bool = False,
+        protected: bool | None = None,
         consumed: tuple[str, ...] = (),
     ) -> Chain:
-        """Put the next decision.
+        """Put the next decision; protection stays as it is unless told otherwise.
 
         Raises:
             ConcurrentModificationError: somebody else's decision came first.
@@ -100,7 +105,7 @@ class Chains:
             deleted_at_ms=deleted_at_ms,
             ttl_ms=ttl_ms,
             version=version,
-            protected=protected,
+            protected=chain.is_protected if protected is None else protected,
             consumed=consumed,
         )
         seq = chain.seq + 1
@@ -114,6 +119,6 @@ class Chains:
     def _leave_hint(self, name: str, seq: int, decision: Decision) -> None:
         """Write the derived hint; the decision stands without it, listings just read one more."""
         try:
-            self._store.put(hint_path(name, seq, decision.hint.format()), b"")
+            self._store.put(hint_path(name, seq, decision.hint.format()), b"", derived=True)
         except ServiceUnavailableError as exc:
             _log.warning("no hint for %s: %s", decision_path(name, seq), exc)

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 
 from mooring.errors import InvalidNameError
-from mooring.identifiers import check_name, quote
+from mooring.identifiers import check_name, is_name, quote
 from mooring.store.numbered import SEQ_DIGITS, format_seq
 
 __all__ = [
@@ -29,8 +29,10 @@ __all__ = [
     "StateFile",
     "check_table_name",
     "decision_path",
+    "filter_table_names",
     "foreign_marker_path",
     "hint_path",
+    "is_table_name",
     "nested_marker_path",
     "parse_state_file",
     "reserved_marker_path",
@@ -104,6 +106,31 @@ def parse_state_file(file_name: str) -> StateFile | None:
         return None
     match = _STATE_FILE.fullmatch(file_name)
     return StateFile(match["name"], int(match["seq"]), match["hint"]) if match else None
+
+
+def is_table_name(name: str) -> bool:
+    """Whether this layout can keep a table of this name."""
+    return (
+        is_name(name)
+        and _STATE_INFIX not in name
+        and not name.endswith(FOREIGN_SUFFIX)
+        and (len(name) <= MAX_NAME_BYTES // 4 or len(name.encode()) <= MAX_NAME_BYTES)
+    )
+
+
+def filter_table_names(names: list[str]) -> list[str]:
+    """Leave out what this layout cannot keep; one look at all of them mostly suffices."""
+    everything = "\t".join(names)
+    longest = max(map(len, names), default=0)
+    is_fine = (
+        longest <= MAX_NAME_BYTES // 4
+        and _STATE_INFIX not in everything
+        and f"{FOREIGN_SUFFIX}\t" not in f"{everything}\t"
+        and is_name(everything.replace("\t", "-"))
+        and everything.count("\t") == len(names) - 1
+        and not {"", ".", ".."}.intersection(names)
+    )
+    return names if is_fine else [name for name in names if is_table_name(name)]
 
 
 def check_table_name(name: str) -> None:

@@ -18,10 +18,11 @@ from mooring.directory.layout import (
     FOREIGN_SUFFIX,
     TABLE_SUFFIX,
     decision_path,
+    filter_table_names,
+    is_table_name,
     nested_marker_path,
     parse_state_file,
 )
-from mooring.identifiers import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,7 +75,7 @@ def scan_tables(store: Store, view: Callable[[str], TableView], *, adopted: bool
     listing = store.list_dir("")
     cut = -len(TABLE_SUFFIX)
     tables = [name[:cut] for name in listing.directories if name.endswith(TABLE_SUFFIX)]
-    tables = [name for name in tables if is_name(name)]
+    tables = filter_table_names(tables)
     rows = _read_rows(listing.files)
     present = set(tables) if rows else set()
     scan = Scan(live=[name for name in tables if name not in rows] if rows else tables)
@@ -103,7 +104,7 @@ def _read_rows(files: Iterable[str]) -> dict[str, _Row]:
             rows.setdefault(found.name, _Row()).see(found.seq, found.hint)
         elif file.endswith(FOREIGN_SUFFIX):
             rows.setdefault(file.removesuffix(FOREIGN_SUFFIX), _Row()).has_marker = True
-    return {name: row for name, row in rows.items() if is_name(name)}
+    return {name: row for name, row in rows.items() if is_table_name(name)}
 
 
 def _tell(

@@ -149,7 +149,7 @@ def _apply(store: Store, chain: Chain) -> None:
         return
     nested, root = nested_marker_path(chain.name), foreign_marker_path(chain.name)
     if decision.state is not State.LIVE:
-        store.put(nested, msgspec.json.encode(_OwnBody(chain.seq)))
+        store.put(nested, msgspec.json.encode(_OwnBody(chain.seq)), derived=True)
         if decision.state is State.PURGED:
             store.delete([root])
         return

@@ -1,8 +1,10 @@
-"""What a table in a directory is at one moment: its chain, its files, its markers.
+"""What a table in a directory is at one moment: its files, its markers, its chain.
 
-The chain is read before and after everything else. Where it has not moved, what was read in
-between belongs to it. Were the two mixed, what a purge left could look like a living table, or a
-marker that is gone could hide one, and a purge of what seems dropped would delete live data.
+Files come first, then the chain: a listing that is older than the state it is judged by belongs
+to a table that existed. Where a marker of another program is there, or a living table's directory
+is not, that is not enough: the chain must be the same before and after. Were marker and chain of
+different moments, a marker that is gone could make a living table look dropped, and a purge of it
+would delete live data.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from mooring.directory.chain import Chains
     from mooring.store import Listing, Store
 
-__all__ = ["TableView", "other_spelling", "view_table"]
+__all__ = ["TableView", "has_late_files", "other_spelling", "version_to_undrop", "view_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class TableView:
     @property
     def is_protected(self) -> bool:
         """Whether drops are refused."""
-        return bool(self.chain.decision and self.chain.decision.protected)
+        return self.chain.is_protected
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -110,17 +112,34 @@ class TableView:
 
 def view_table(store: Store, chains: Chains, name: str) -> TableView:
     """Read what a table is, as it was at one moment."""
-    chain = chains.read(name)
+    before: Chain | None = None
+    listing = store.list_dir(table_dir(name))
+    if other_spelling(store, name, listing):
+        return TableView(Chain(name), has_directory=False, markers=())
     while True:
-        listing = store.list_dir(table_dir(name))
-        if other_spelling(store, name, listing):
-            return TableView(Chain(name), has_directory=False, markers=())
         markers = read_markers(store, name, listing)
-        after = chains.read(name, since=chain)
-        if after.seq == chain.seq:
-            foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
+        chain = chains.read(name, since=before)
+        foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
+        is_plain = not foreign and (listing.exists or chain.state is not State.LIVE)
+        if is_plain or (before is not None and before.seq == chain.seq):
             return TableView(chain, listing.exists, foreign)
-        chain = after
+        before = chain
+        if not listing.exists:
+            listing = store.list_dir(table_dir(name))
+
+
+def version_to_undrop(view: TableView, newest: int) -> int:
+    """Tell the version that an undrop brings back, given the newest; 0 where there is none."""
+    decision = view.chain.decision
+    if view.state is not State.DELETED and decision and decision.version is not None:
+        return decision.version
+    return newest
+
+
+def has_late_files(view: TableView, newest: int) -> bool:
+    """Whether somebody committed to a purged table after its purge."""
+    decision = view.chain.decision
+    return newest > ((decision.version if decision else None) or 0)
 
 
 def other_spelling(store: Store, name: str, listing: Listing) -> str | None:

@@ -6,12 +6,14 @@ a located table is written once, above.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from mooring.errors import InvalidInputError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -28,6 +30,22 @@ class CreateMode(StrEnum):
     EXIST_OK = "exist_ok"
     OVERWRITE = "overwrite"
 
+    @classmethod
+    def parse(cls, text: str | None, allowed: Iterable[CreateMode] | None = None) -> CreateMode:
+        """Read a mode in any of the specification's spellings; none given is ``create``.
+
+        Raises:
+            InvalidInputError: it is none of the allowed ones.
+        """
+        modes = list(allowed or cls)
+        folded = (text or "create").lower().replace("_", "")
+        for mode in modes:
+            if mode.value.replace("_", "") == folded:
+                return mode
+        known = ", ".join(mode.value for mode in modes)
+        msg = f"'{text}' is not a mode of this operation: use one of {known}"
+        raise InvalidInputError(msg)
+
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
@@ -42,7 +60,7 @@ class TableInfo:
 
     id: ObjectId
     location: str
-    storage_options: Mapping[str, str]
+    storage_options: Mapping[str, str] = field(repr=False)  # it holds secrets
     properties: Mapping[str, str]
     is_only_declared: bool | None = None
     version: int | None = None

@@ -144,7 +144,7 @@ class LanceAdapter(spec.LanceNamespace):
         """Create a table from an Arrow IPC stream."""
         _refuse_properties(request.properties)
         table = _table_id(request.id)
-        mode = _mode(request.mode, CreateMode)
+        mode = CreateMode.parse(request.mode)
         info = self._backend.create_table(table, _read_ipc(request_data), mode)
         return spec.CreateTableResponse(
             location=info.location, version=info.version, storage_options=_options(info)
@@ -154,7 +154,7 @@ class LanceAdapter(spec.LanceNamespace):
     def register_table(self, request: spec.RegisterTableRequest) -> spec.RegisterTableResponse:
         """Give a name to a table in the catalog's storage."""
         _refuse_properties(request.properties)
-        mode = _mode(request.mode, (CreateMode.CREATE, CreateMode.OVERWRITE))
+        mode = CreateMode.parse(request.mode, (CreateMode.CREATE, CreateMode.OVERWRITE))
         info = self._backend.register_table(_table_id(request.id), request.location, mode)
         return spec.RegisterTableResponse(location=info.location)
 
@@ -262,18 +262,6 @@ def _table_id(names: Sequence[str] | None) -> ObjectId:
         msg = "a table's identifier needs at least one name"
         raise InvalidInputError(msg)
     return table
-
-
-def _mode(text: str | None, allowed: Any) -> CreateMode:  # noqa: ANN401  # any container of modes
-    """Read a mode in any of the specification's spellings."""
-    if not text:
-        return CreateMode.CREATE
-    for mode in allowed:
-        if text.lower().replace("_", "") == mode.value.replace("_", ""):
-            return cast("CreateMode", mode)
-    known = ", ".join(mode.value for mode in allowed)
-    msg = f"'{text}' is not a mode of this operation: use one of {known}"
-    raise InvalidInputError(msg)
 
 
 def _refuse_properties(properties: dict[str, str] | None) -> None:

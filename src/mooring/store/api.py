@@ -111,6 +111,10 @@ class Store(Protocol):
         """Remove a directory, and those below it, as far as they are empty."""
         ...
 
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make sure that files which somebody else wrote survive a power cut."""
+        ...
+
     def put_new(self, path: str, body: bytes) -> bool:
         """Create an object; False, and nothing changed, where one exists."""
         ...
@@ -123,8 +127,8 @@ class Store(Protocol):
         """
         ...
 
-    def put(self, path: str, body: bytes) -> None:
-        """Create or replace an object."""
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
+        """Create or replace an object; one that is derived from others may be lost in a crash."""
         ...
 
     def delete(self, paths: Iterable[str]) -> None:

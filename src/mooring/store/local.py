@@ -52,6 +52,7 @@ class LocalStore:
             msg = f"'{root}' is not a path: {exc}"
             raise InvalidInputError(msg) from exc
         self._durable = durable
+        self._synced: set[str] = set()
         self._capabilities: Capabilities | None = None
 
     @property
@@ -137,6 +138,18 @@ class LocalStore:
             with suppress(OSError):
                 os.rmdir(directory)  # noqa: PTH106
 
+    def sync(self, paths: Iterable[str]) -> None:
+        """Sync files that were written without it, and the names that lead to them."""
+        directories = set()
+        for path in paths:
+            with _translated(path), suppress(*_ABSENT):
+                self._sync(self._resolve(path))
+            parents = path.split("/")[:-1]
+            directories |= {"/".join(parents[:depth]) for depth in range(len(parents) + 1)}
+        for directory in directories:
+            with _translated(directory):
+                self._sync(self._resolve(directory) if directory else self._root)
+
     def put_new(self, path: str, body: bytes) -> bool:
         """Create a file by linking a complete one to its name."""
         return self._place(path, body, os.link)
@@ -151,9 +164,9 @@ class LocalStore:
         msg = f"cannot replace '{path}' conditionally: files have no compare-and-swap"
         raise UnsupportedError(msg)
 
-    def put(self, path: str, body: bytes) -> None:
-        """Replace a file by renaming a complete one over it."""
-        self._place(path, body, os.replace)
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
+        """Replace a file by renaming a complete one over it; a derived one is not synced."""
+        self._place(path, body, os.replace, durable=not derived)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Unlink files."""
@@ -184,28 +197,37 @@ class LocalStore:
             raise UnsupportedError(msg)
         return resolved
 
-    def _place(self, path: str, body: bytes, move: _Move) -> bool:
+    def _place(self, path: str, body: bytes, move: _Move, *, durable: bool = True) -> bool:
         target = self._resolve(path)
         # In the root, where neither a purge of a table nor a pruning finds it.
         temporary = f"{self._root}/{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
         with _translated(path):
             self._make_directory(self._root)
             try:
-                self._write(temporary, body)
+                self._write(temporary, body, durable=durable)
                 self._move(move, temporary, target)
             except FileExistsError:
                 return False
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)  # noqa: PTH108
-            self._sync_directory(os.path.dirname(target))  # noqa: PTH120
+            if durable:
+                self._sync(os.path.dirname(target))  # noqa: PTH120
+                self._sync_parents_once(path)
         return True
 
-    def _write(self, path: str, body: bytes) -> None:
+    def _sync_parents_once(self, path: str) -> None:
+        """Sync the names of directories that somebody else made and may not have synced."""
+        directory = path.rpartition("/")[0]
+        if directory and self._resolve(directory) not in self._synced:
+            self.sync([directory])
+            self._synced.add(self._resolve(directory))
+
+    def _write(self, path: str, body: bytes, *, durable: bool) -> None:
         with open(path, "xb") as file:  # noqa: PTH123
             file.write(body)
             file.flush()
-            if self._durable:
+            if durable and self._durable:
                 os.fsync(file.fileno())
 
     def _move(self, move: _Move, temporary: str, target: str) -> None:
@@ -237,15 +259,17 @@ class LocalStore:
         for new in reversed(missing):
             with suppress(FileExistsError):
                 os.mkdir(new)  # noqa: PTH102
-            self._sync_directory(os.path.dirname(new))  # noqa: PTH120
+                self._synced.add(new)
+            self._sync(os.path.dirname(new))  # noqa: PTH120
 
-    def _sync_directory(self, directory: str) -> None:
+    def _sync(self, resolved: str) -> None:
+        """Sync a file or directory; one that is gone needs no keeping."""
         if not self._durable:
             return
         try:
-            descriptor = os.open(directory, os.O_RDONLY)
+            descriptor = os.open(resolved, os.O_RDONLY)
         except FileNotFoundError:
-            return  # emptied and pruned already: nothing is left to keep
+            return
         try:
             os.fsync(descriptor)
         finally:

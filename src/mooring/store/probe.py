@@ -10,6 +10,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from mooring.errors import StoreUnsafeError
+from mooring.store.numbered import create_once
 
 if TYPE_CHECKING:
     from mooring.store.api import Store
@@ -27,11 +28,10 @@ def probe_store(store: Store) -> None:
     """
     path = PROBE_PREFIX + secrets.token_hex(8)
     try:
-        first = store.put_new(path, b"first")
+        first = create_once(store, path, b"first")
         second = store.put_new(path, b"second")
     finally:
         store.delete([path])
-    # A first put that is sent twice by the transport finds itself; its content tells.
     if second or not first:
         msg = (
             f"the store at '{store.location('')}' accepts a second creation of one key"

@@ -31,6 +31,7 @@ from mooring.errors import (
     ServiceUnavailableError,
     UnauthenticatedError,
     UnknownOutcomeError,
+    UnsupportedError,
 )
 from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag
 
@@ -123,7 +124,13 @@ class RemoteStore:
         files = [entry["path"][start:] for entry in found["objects"]]
         # Some services list a marker of the directory itself, which has no name in it.
         files = [name for name in files if name]
-        return Listing(directories, files, exists=bool(directories or files))
+        exists = bool(files) or (bool(directories) if not path else self._has_object(path))
+        return Listing(directories, files, exists)
+
+    def _has_object(self, path: str) -> bool:
+        """Ask for an object below a prefix: some services go on listing emptied directories."""
+        with _translated(path):
+            return any(batch for batch in obstore.list(self._store, path, chunk_size=1))
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """List everything below a prefix."""
@@ -133,6 +140,9 @@ class RemoteStore:
 
     def prune(self, path: str) -> None:
         """Do nothing: there are no empty directories."""
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Do nothing: a service answers when it has what it was given."""
 
     def put_new(self, path: str, body: bytes) -> bool:
         """Create an object with a conditional put."""
@@ -155,8 +165,9 @@ class RemoteStore:
                 return False
         return True
 
-    def put(self, path: str, body: bytes) -> None:
-        """Create or replace an object."""
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
+        """Create or replace an object; a service keeps what it has acknowledged."""
+        del derived
         with _translated(path, writing=True):
             obstore.put(self._store, path, body)
 
@@ -172,7 +183,10 @@ class RemoteStore:
                     self._delete_each(batch)
 
     def delete_prefix(self, path: str) -> int:
-        """Delete everything below a prefix."""
+        """Delete everything below a prefix, which cannot be the root."""
+        if not path:
+            msg = "the whole store cannot be deleted at once"
+            raise InvalidInputError(msg)
         objects = self.list_prefix(path)
         self.delete(found.path for found in objects)
         return len(objects)
@@ -226,9 +240,12 @@ def _explain(exc: Exception, path: str, *, writing: bool) -> MooringError:
         )
     if isinstance(exc, _Unauthenticated) or code == "401":
         return UnauthenticatedError(f"the store does not accept the credentials (at '{path}')")
+    if "invalid path" in reason:
+        return UnsupportedError(f"the store holds an object whose key is no path: {reason}")
     if isinstance(exc, NotFoundError | FileNotFoundError) or code == "404":
         return InvalidInputError(
-            f"the bucket or container of '{path}' does not exist: create it, or check its name"
+            f"the bucket or container does not exist (asked for '{path}' in it): create it,"
+            " or check its name"
         )
     # Only a put can have an outcome that matters and stays unknown.
     kind = UnknownOutcomeError if writing else ServiceUnavailableError

@@ -76,6 +76,10 @@ class WrappedStore:
         """Remove empty directories; not a request."""
         self.inner.prune(path)
 
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files durable; not a request."""
+        self.inner.sync(paths)
+
     def put_new(self, path: str, body: bytes) -> bool:
         """Create an object."""
         return self._around(Call("put_new", path), lambda: self.inner.put_new(path, body))
@@ -84,9 +88,9 @@ class WrappedStore:
         """Compare and swap an object."""
         return self._around(Call("put_if", path), lambda: self.inner.put_if(path, body, tag))
 
-    def put(self, path: str, body: bytes) -> None:
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
         """Put an object."""
-        self._around(Call("put", path), lambda: self.inner.put(path, body))
+        self._around(Call("put", path), lambda: self.inner.put(path, body, derived=derived))
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects."""

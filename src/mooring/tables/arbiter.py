@@ -22,6 +22,8 @@ from mooring.store.numbered import create_once
 from mooring.tables.versions import VERSIONS_DIR, list_versions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mooring.store import Store
 
 __all__ = ["VersionArbiter"]
@@ -43,13 +45,16 @@ class _Response(dict[str, Any]):
 class VersionArbiter:
     """Lets one commit through: the one that makes ``expected``."""
 
-    def __init__(self, store: Store, table_dir: str, expected: int) -> None:
+    def __init__(
+        self, store: Store, table_dir: str, expected: int, needs: Sequence[str] = ()
+    ) -> None:
         """Arbitrate a single commit.
 
         Args:
             store: The catalog's store.
             table_dir: The table's directory in it.
             expected: The only version that may be created.
+            needs: Files that must be safe on disk before it is.
 
         Afterwards ``decided`` tells whether it was created here, None if that was never asked
         for or, then with ``unknown``, the store never answered.
@@ -57,6 +62,7 @@ class VersionArbiter:
         self._store = store
         self._table_dir = table_dir
         self._expected = expected
+        self._needs = needs
         self.decided: bool | None = None
         self.unknown: UnknownOutcomeError | None = None
 
@@ -96,6 +102,7 @@ class VersionArbiter:
         final = staged[: staged.rindex(".manifest") + len(".manifest")]
         body = self._store.get(staged)
         try:
+            self._store.sync([staged, *self._needs])
             self.decided = (
                 version == self._expected
                 and body is not None

@@ -77,6 +77,7 @@ class LanceTables:
         files = tuple(
             f"{table_dir}/data/{file.path}" for fragment in fragments for file in fragment.files
         )
+        self._store.sync(files)
         return StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
 
     def _write(self, table_dir: str, source: _WatchedRows) -> list[FragmentMetadata]:
@@ -143,7 +144,8 @@ class LanceTables:
     ) -> bool:
         stamp = {_BY: self._author, _AT_MS: str(self._clock.now_ms())}
         transaction = lance.Transaction(version - 1, operation, nonce, stamp)
-        arbiter = VersionArbiter(self._store, table_dir, version)
+        record = f"{table_dir}/_transactions/{version - 1}-{nonce}.txn"
+        arbiter = VersionArbiter(self._store, table_dir, version, needs=[record])
         try:
             lance.LanceDataset.commit(
                 self._store.location(table_dir),

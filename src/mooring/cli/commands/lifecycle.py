@@ -11,7 +11,6 @@ from mooring.cli.confirm import Plan
 from mooring.cli.listing import as_time
 from mooring.cli.options import DroppedName, DryRun, LiveNames, Yes, command
 from mooring.cli.session import Session
-from mooring.hints import suggest
 
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
@@ -51,7 +50,7 @@ def drop_command(
             "expires_at": expires_at,
         }
         until = f"until {expires_at}" if expires_at else "for ever"
-        undo = suggest("table undrop", name)
+        undo = session.suggest("table undrop", name)
         return row, f"dropped '{name}', which stays in the trash {until}; undo: {undo}"
 
     apply_to_each(session, names, drop)
@@ -89,7 +88,7 @@ def deregister_command(
     def deregister(name: str) -> Done:
         info = catalog.deregister_table(name)
         row = {"table": name, "result": "deregistered", "location": info.location}
-        undo = suggest("table register", name)
+        undo = session.suggest("table register", name)
         return row, f"deregistered '{name}'; its bytes stay in '{info.location}'; undo: {undo}"
 
     apply_to_each(session, names, deregister)
@@ -133,7 +132,7 @@ def _agreed(
     """Show or confirm what one table alone does not need: a drop can be undone."""
     if not dry_run and len(set(names)) == 1:
         return True
-    plan = _plan(catalog, verb, names)
+    plan = _plan(session, catalog, verb, names)
     if dry_run:
         plan.show(session.output)
         return False
@@ -141,7 +140,7 @@ def _agreed(
     return True
 
 
-def _plan(catalog: Catalog, verb: str, names: list[str]) -> Plan:
+def _plan(session: Session, catalog: Catalog, verb: str, names: list[str]) -> Plan:
     from mooring.errors import ProtectedError
     from mooring.identifiers import quote
 
@@ -149,7 +148,7 @@ def _plan(catalog: Catalog, verb: str, names: list[str]) -> Plan:
     for name in dict.fromkeys(names):
         info = catalog.backend.describe_table(catalog.identifier(name))
         if info.properties.get("protected") == "true":
-            lift = suggest("table unprotect", name)
+            lift = session.suggest("table unprotect", name)
             msg = f"table {quote(name)} is protected; lift that first: {lift}"
             raise ProtectedError(msg)
         rows.append({"table": name, "action": verb, "location": info.location})

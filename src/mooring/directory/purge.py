@@ -1,0 +1,120 @@
+"""Purging: the bytes of a dropped table go, its newest manifest stays.
+
+The manifest that stays keeps the version numbers going: a table that is created again goes on at
+the next one, so no file name is ever used twice and a purger that slept can hurt nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mooring.directory.decisions import State
+from mooring.directory.layout import nested_marker_path, table_dir
+from mooring.directory.markers import settle_markers
+from mooring.directory.view import has_late_files, view_table
+from mooring.errors import ConcurrentModificationError, TableNotFoundError
+from mooring.identifiers import quote
+from mooring.tables.versions import VERSIONS_DIR, newest_version, parse_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mooring.directory.chain import Chain, Chains
+    from mooring.directory.view import TableView
+    from mooring.store import ObjectMeta, Store
+
+    Progress = Callable[[int, int], None]
+
+__all__ = ["Purge"]
+
+
+class Purge:
+    """Deletes the bytes of dropped tables."""
+
+    def __init__(self, store: Store, chains: Chains) -> None:
+        """Work on a store and its chains of decisions."""
+        self._store = store
+        self._chains = chains
+
+    def run(self, name: str, progress: Progress | None = None) -> None:
+        """Delete the bytes of a dropped table.
+
+        Args:
+            name: The table.
+            progress: Told the files and bytes deleted so far.
+
+        Raises:
+            TableNotFoundError: nothing dropped has this name.
+            ConcurrentModificationError: an undrop or a re-creation came first.
+        """
+        view = view_table(self._store, self._chains, name)
+        chain = self._announce_purge(view)
+        kept = self._delete_files(chain, progress)
+        if kept is None:
+            return  # a helper finished it
+        try:
+            chain = self._chains.advance(
+                chain, State.PURGED, action="purge", version=kept, protected=False
+            )
+        except ConcurrentModificationError:
+            return  # only a helper can have put the next decision: it is purged
+        settle_markers(self._store, self._chains, chain)
+
+    def _announce_purge(self, view: TableView) -> Chain:
+        match view.state:
+            case State.PURGING:
+                return view.chain
+            case State.DELETED | State.REVIVING | State.UNDROPPING | State.CREATING:
+                return self._chains.advance(view.chain, State.PURGING, action="purge")
+            case State.PURGED if self._has_late_files(view):
+                return self._chains.advance(view.chain, State.PURGING, action="purge")
+            case State.LIVE:
+                msg = f"table {quote(view.name)} is live: only a dropped table can be purged"
+                raise TableNotFoundError(msg)
+            case _:
+                msg = f"nothing dropped is named {quote(view.name)}"
+                raise TableNotFoundError(msg)
+
+    def _has_late_files(self, view: TableView) -> bool:
+        return has_late_files(view, newest_version(self._store, table_dir(view.name)))
+
+    def _delete_files(self, chain: Chain, progress: Progress | None) -> int | None:
+        """Delete everything but the newest manifest, until a listing shows nothing more.
+
+        The files are listed before the chain is read: what is listed while `purging` still ends
+        the chain was there before any later table, and no later table uses a name again, since
+        the manifest that stays keeps its version numbers going.
+
+        Returns:
+            The version whose manifest stays, or None where the chain has moved on.
+        """
+        files_done = bytes_done = 0
+        deleted: set[str] = set()
+        while True:
+            found = self._store.list_prefix(table_dir(chain.name))
+            if self._chains.read(chain.name, since=chain).seq != chain.seq:
+                return None
+            kept, doomed = _split_for_purge(chain.name, found)
+            # What stays listed after its deletion is no file, but a folder that a tool made.
+            if deleted.issuperset(meta.path for meta in doomed):
+                return kept
+            self._store.delete(meta.path for meta in doomed)
+            deleted.update(meta.path for meta in doomed)
+            files_done += len(doomed)
+            bytes_done += sum(meta.size_bytes for meta in doomed)
+            if progress:
+                progress(files_done, bytes_done)
+
+
+def _split_for_purge(name: str, found: list[ObjectMeta]) -> tuple[int, list[ObjectMeta]]:
+    """Tell the version whose manifest stays and the files that go."""
+    prefix = f"{table_dir(name)}/{VERSIONS_DIR}/"
+    versions = {
+        version: meta.path
+        for meta in found
+        if meta.path.startswith(prefix)
+        and (version := parse_manifest(meta.path.removeprefix(prefix))) is not None
+    }
+    newest = max(versions, default=0)
+    stays = {nested_marker_path(name), versions.get(newest)}
+    return newest, [meta for meta in found if meta.path not in stays]

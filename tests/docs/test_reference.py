@@ -1,0 +1,77 @@
+"""The reference names everything that there is, and says of it what is true."""
+
+import importlib.util
+import re
+
+import msgspec
+import pytest
+
+from mooring import config, namespaces
+from mooring.directory import layout
+from mooring.directory.decisions import Decision, State
+from mooring.directory.settings import Settings
+from mooring.errors import MooringError
+from tests.docs.documents import DOCS
+
+
+def _load_generator():
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = _load_generator()
+
+
+def in_code(path):
+    """Return every word that a document shows as code."""
+    return set(re.findall(r"`([^`\n]+)`", (DOCS / path).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", generate.DOCUMENTS)
+def test_generated_parts_are_up_to_date(name):
+    """Bring them up to date with "python docs/generate.py"."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert text == generate.update(text, generate.DOCUMENTS[name])
+
+
+def test_every_error_is_listed():
+    def walk(kind):
+        yield kind
+        for child in kind.__subclasses__():
+            yield from walk(child)
+
+    ours = {kind.__name__ for kind in walk(MooringError) if kind.__module__ == "mooring.errors"}
+    assert ours <= in_code("reference/errors.md")
+
+
+def test_every_setting_is_listed():
+    fields = {field.name for field in msgspec.structs.fields(Settings)}
+    properties = namespaces._KNOWN
+    variables = {f"MOORING_{name.upper()}" for name in config._NAMES} | {"MOORING_CONFIG"}
+    listed = in_code("reference/settings.md")
+    assert fields | properties | variables | set(config._NAMES) | set(config.PROFILE_KEYS) <= listed
+
+
+def test_every_field_and_file_is_listed():
+    text = (DOCS / "reference/files-on-disk.md").read_text(encoding="utf-8")
+    fields = {field.name for field in msgspec.structs.fields(Decision)}
+    assert fields <= in_code("reference/files-on-disk.md")
+    for path in (
+        layout.decision_path("flights", 1),
+        layout.hint_path("flights", 2, "live"),
+        layout.settings_path(1),
+        layout.foreign_marker_path("flights"),
+        layout.RESERVED,
+        layout.DEREGISTERED,
+    ):
+        assert path in text
+
+
+def test_longest_name_is_told():
+    assert f"{layout.MAX_NAME_BYTES} bytes" in (DOCS / "explanation/names.md").read_text()
+
+
+def test_every_state_is_explained():
+    assert {state.value for state in State} <= in_code("explanation/lifecycle.md")
