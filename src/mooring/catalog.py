@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mooring.clock import parse_ttl
+from mooring.errors import InvalidInputError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
 from mooring.namespace.states import Exists
@@ -58,6 +59,9 @@ class Catalog:
         if isinstance(name, str):
             one_level = self.backend.levels == 1
             return ObjectId.of([name]) if one_level else ObjectId.parse(name)
+        if not isinstance(name, list | tuple):
+            msg = f"a name is a string or a list of strings, not {type(name).__name__}"
+            raise InvalidInputError(msg)
         return ObjectId.of(name)
 
     # -- reading -----------------------------------------------------------------------------
@@ -131,6 +135,7 @@ class Catalog:
 
         Raises:
             TableAlreadyExistsError: the name is taken.
+            InvalidTableStateError: an earlier table of this name is in the way.
         """
         return self.backend.declare_table(self.identifier(name))
 
@@ -139,21 +144,22 @@ class Catalog:
 
         Args:
             name: The name.
-            location: Relative to the catalog's root; `<name>.lance` unless given.
+            location: Relative to the catalog's root; where the layout has it unless given.
 
         Raises:
             TableNotFoundError: nothing is there to register.
             TableAlreadyExistsError: the name is taken.
+            InvalidInputError: the location is not one this catalog accepts.
         """
-        table = self.identifier(name)
-        where = f"{table.name}.lance" if location is None else location
-        return self.backend.register_table(table, where)
+        return self.backend.register_table(self.identifier(name), location)
 
     def deregister_table(self, name: Name) -> TableInfo:
         """Forget a table's name and keep its bytes.
 
         Raises:
             TableNotFoundError: no live table has this name.
+            ProtectedError: the table is protected.
+            ConcurrentModificationError: somebody else's change came first.
         """
         return self.backend.deregister_table(self.identifier(name))
 
@@ -178,6 +184,7 @@ class Catalog:
         Raises:
             TableNotFoundError: no live table has this name.
             ProtectedError: the table is protected.
+            ConcurrentModificationError: somebody else's change came first.
         """
         wanted = None if ttl is None else Ttl(parse_ttl(ttl))
         return self.backend.drop_table(self.identifier(name), wanted)
@@ -187,6 +194,8 @@ class Catalog:
 
         Raises:
             TableNotFoundError: nothing dropped has this name.
+            ConcurrentModificationError: somebody else's change came first.
+            UnsupportedError: this kind of catalog cannot change the name.
         """
         new = None if new_name is None else self.identifier(new_name)
         return self.backend.undrop_table(self.identifier(name), new)
@@ -196,6 +205,7 @@ class Catalog:
 
         Raises:
             TableNotFoundError: no live table has this name.
+            ConcurrentModificationError: somebody else's change came first.
         """
         self.backend.protect_table(self.identifier(name), protected=protected)
 
@@ -208,6 +218,7 @@ class Catalog:
 
         Raises:
             TableNotFoundError: nothing dropped has this name.
+            ConcurrentModificationError: somebody else's change came first.
         """
         self.backend.purge_table(self.identifier(name), progress)
 

@@ -71,7 +71,7 @@ def parse_ttl(text: str) -> int | None:
     Raises:
         InvalidInputError: the text is no duration.
     """
-    word = text.strip()
+    word = str(text).strip()
     if word.lower() == "never":
         return None
     match = _DURATION.fullmatch(word)

@@ -21,6 +21,7 @@
     ├── InvalidTableStateError
     │   └── ProtectedError
     ├── TableSchemaValidationError
+    ├── UnreadableError                a file of the catalog is damaged
     └── ServiceUnavailableError
         └── UnknownOutcomeError        a write may or may not have happened: look first
 
@@ -56,6 +57,7 @@ __all__ = [
     "TableVersionNotFoundError",
     "UnauthenticatedError",
     "UnknownOutcomeError",
+    "UnreadableError",
     "UnsupportedError",
 ]
 
@@ -205,6 +207,10 @@ class TableSchemaValidationError(MooringError):
     http_status = 400
     iceberg_type = "BadRequestException"
     exit_code = _USAGE
+
+
+class UnreadableError(MooringError):
+    """A file of the catalog is damaged; the message names it."""
 
 
 class ServiceUnavailableError(MooringError):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["suggest"]
 
 
-def suggest(verb: str, *words: str, catalog: str | None = None) -> str:
+def suggest(verb: str, *words: str, options: Sequence[str] = ()) -> str:
     """Write a command line: ``mooring table undrop 'a$b'``.
 
     Args:
         verb: Noun and verb.
         words: What follows.
-        catalog: The catalog, where the command would not find it by itself.
+        options: What stands before the verb.
     """
     separator = ["--"] if any(word.startswith("-") for word in words) else []
-    where = ["-c", catalog] if catalog else []
-    return shlex.join(["mooring", *where, *verb.split(), *separator, *words])
+    return shlex.join(["mooring", *options, *verb.split(), *separator, *words])

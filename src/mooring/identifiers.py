@@ -108,6 +108,9 @@ class ObjectId:
             raise InvalidInputError(msg)
         parts = tuple(names or ())
         for name in parts:
+            if not isinstance(name, str):
+                msg = f"a name is a string, not {type(name).__name__}"
+                raise InvalidInputError(msg)
             check_name(name)
         return cls(parts)
 

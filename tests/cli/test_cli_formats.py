@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 
 import pytest
 
@@ -84,10 +85,10 @@ def test_quiet_says_nothing_of_a_change(on, form):
     assert bool(result.stdout) is (form != "table")
 
 
-def test_a_change_is_told_on_stderr(on):
+def test_a_change_is_told_on_stderr(on, lake):
     result = on("table", "drop", "a$b")
     assert result.stdout == ""
-    assert "undo: mooring table undrop 'a$b'" in result.stderr
+    assert f"undo: mooring -c {shlex.quote(str(lake))} table undrop 'a$b'" in result.stderr
 
 
 def test_names_are_bare_lines(on):

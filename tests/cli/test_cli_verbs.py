@@ -1,6 +1,7 @@
 """What the verbs do, and how they end."""
 
 import json
+import shlex
 
 import pyarrow as pa
 import pyarrow.feather
@@ -199,8 +200,9 @@ def test_odd_names_go_through_a_whole_life(on, name):
     assert name not in on("ls", "-a").stdout
 
 
-def test_a_hint_can_be_pasted(on):
-    assert "undo: mooring table undrop -- -dash" in on("table", "drop", "--", "-dash").stderr
+def test_a_hint_can_be_pasted(on, lake):
+    told = on("table", "drop", "--", "-dash").stderr
+    assert f"undo: mooring -c {shlex.quote(str(lake))} table undrop -- -dash" in told
 
 
 def test_drop_takes_a_ttl(on):

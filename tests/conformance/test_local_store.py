@@ -22,7 +22,8 @@ from mooring.errors import (
     StoreUnsafeError,
     UnsupportedError,
 )
-from mooring.store.local import TEMPORARY_PREFIX, LocalStore
+from mooring.store.local import LocalStore
+from mooring.store.passing import TEMPORARY_PREFIX
 from tests.lakes import rows, table_id
 
 

@@ -22,7 +22,7 @@ from mooring.errors import (
 )
 from mooring.store import ObjectTag, open_store, probe_store
 from mooring.store.numbered import create_once
-from mooring.store.probe import PROBE_PREFIX
+from mooring.store.passing import PROBE_PREFIX
 from mooring.store.wrapped import WrappedStore
 from tests.servers import S3Server
 

@@ -48,9 +48,9 @@ class OutcomeInKey(Chains):
                 return newest
             newest = Chain(name, seq, decode_decision(name, found[-1]))
 
-    def history(self, name: str) -> list[Chain]:
+    def history(self, name: str, after: int = 0) -> list[Chain]:
         newest = self.read(name)
-        return [newest] * newest.seq
+        return [newest] * (newest.seq - after)
 
     def advance(self, chain: Chain, state: State, **fields) -> Chain:
         decision = _decision(self, chain, state, fields)
@@ -67,8 +67,8 @@ class OneMarker(Chains):
         body = self._store.get(f"{name}.state")
         return Chain(name) if body is None else Chain(name, 1, decode_decision(name, body))
 
-    def history(self, name: str) -> list[Chain]:
-        return [] if self.read(name).seq == 0 else [self.read(name)]
+    def history(self, name: str, after: int = 0) -> list[Chain]:
+        return [] if self.read(name).seq <= after else [self.read(name)]
 
     def advance(self, chain: Chain, state: State, **fields) -> Chain:
         decision = _decision(self, chain, state, fields)
@@ -88,9 +88,8 @@ class OneMarker(Chains):
 def _open_with(kind: type[Chains], store, owner: str):
     backend = open_backend(store, owner)
     chains = kind(store, backend._clock, backend._ids, owner)
-    for part in (backend, backend._life, backend._creation, backend._purge):
+    for part in (backend, backend._life, backend._creation, backend._purge, backend._commits):
         part._chains = chains
-    backend._life._commits._chains = chains
     return backend
 
 

@@ -11,7 +11,7 @@ from mooring.directory import layout
 from mooring.directory.decisions import Hint, State
 from mooring.directory.layout import MAX_NAME_BYTES, StateFile, check_table_name, parse_state_file
 from mooring.errors import InvalidNameError
-from mooring.store.probe import PROBE_PREFIX
+from mooring.store.passing import PROBE_PREFIX
 
 LAST_SEQ = 10**20 - 1
 # The largest time whose base 36 has nine digits: the year 5188.

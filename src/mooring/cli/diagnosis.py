@@ -130,7 +130,7 @@ def _measure_skew(store: Store) -> int:
     import secrets
     import time
 
-    from mooring.store.probe import PROBE_PREFIX
+    from mooring.store.passing import PROBE_PREFIX
 
     path = PROBE_PREFIX + secrets.token_hex(8)
     try:
@@ -161,11 +161,10 @@ def _catalog(backend: DirectoryBackend) -> Iterator[Finding]:
 
 def _leftovers(root: Listing) -> Iterator[Finding]:
     """Name what a crash in the middle of a put leaves; it is invisible to catalogs."""
-    from mooring.store.local import TEMPORARY_PREFIX
-    from mooring.store.probe import PROBE_PREFIX
+    from mooring.store.passing import is_passing
 
     for file in sorted(root.files):
-        if file.startswith((TEMPORARY_PREFIX, PROBE_PREFIX)):
+        if is_passing(file):
             note = "left by a crash, or being written right now: delete it if it is old"
             yield Finding("leftover", file, None, WARNING, note)
 

@@ -126,10 +126,13 @@ class Session:
         return uri
 
     def suggest(self, verb: str, *words: str) -> str:
-        """Write a command line for the same catalog, which a flag has to name again."""
-        catalog = self.config.settings["catalog"]
-        named = catalog.value if catalog.source == "flag" else None
-        return suggest(verb, *words, catalog=named)
+        """Write a command line for the same catalog, which has to be named again as it was."""
+        options: list[str] = []
+        if self.flags.profile is not None:
+            options += ["--profile", self.flags.profile]
+        if self.flags.catalog is not None:
+            options += ["-c", self.flags.catalog]
+        return suggest(verb, *words, options=options)
 
     def open_catalog(self, *, may_create: bool = False) -> Catalog:
         """Open the catalog.

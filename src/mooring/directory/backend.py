@@ -29,14 +29,15 @@ from mooring.errors import (
     MooringError,
     NamespaceNotFoundError,
     ReadOnlyError,
+    TableAlreadyExistsError,
     TableNotFoundError,
     UnsupportedError,
 )
 from mooring.identifiers import ROOT, check_composed, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, TableStatus
-from mooring.store.local import TEMPORARY_PREFIX
-from mooring.store.probe import PROBE_PREFIX, probe_store
+from mooring.store.passing import is_passing
+from mooring.store.probe import probe_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,9 +92,9 @@ class DirectoryBackend:
         self._opening = threading.Lock()
         self.settings = settings or load_settings(store)
         self._chains = Chains(store, self._clock, self._ids, author)
-        commits = VersionCommits(store, self._chains, self._open_tables)
+        self._commits = commits = VersionCommits(store, self._chains, self._open_tables)
         self._life = Lifecycle(store, self._chains, commits, self._clock)
-        self._purge = Purge(store, self._chains)
+        self._purge = Purge(store, self._chains, commits)
         self._creation = Creation(
             store, self._chains, commits, clock=self._clock, ids=self._ids, author=author
         )
@@ -125,7 +126,7 @@ class DirectoryBackend:
         self._require_root(namespace)
         live = self.scan().live
         return (
-            live if include_declared else [name for name in live if self._creation.is_written(name)]
+            live if include_declared else [name for name in live if self._commits.is_written(name)]
         )
 
     def scan(self) -> Scan:
@@ -137,7 +138,7 @@ class DirectoryBackend:
         name = self._name_of(table)
         view = self._life.view(name)
         view.require_live(self._clock)
-        declared = not self._creation.is_written(name) if check_declared else None
+        declared = not self._commits.is_written(name) if check_declared else None
         properties = {"protected": "true"} if view.is_protected else {}
         return self._info(table, is_only_declared=declared, properties=properties)
 
@@ -186,7 +187,7 @@ class DirectoryBackend:
         told = []
         if reservation := Reservation.decode(self.store.get(reserved_marker_path(name))):
             told.append(Change("declare", "live", reservation.by, reservation.at_ms))
-        if self._creation.is_written(name):
+        if self._commits.is_written(name):
             told += [
                 Change("write", "live", write.by, write.at_ms, write.version)
                 for write in self._open_tables().writes(table_dir(name))
@@ -210,21 +211,25 @@ class DirectoryBackend:
         """Create a table with data, also over a dropped or purged one."""
         name = self._new_name(table)
         self._prepare(creates=True)
-        match mode:
-            case CreateMode.OVERWRITE:
-                version = self._creation.overwrite(name, rows)
-            case CreateMode.EXIST_OK if self._is_written_and_live(name):
-                return self.describe_table(table)
-            case _:
-                version = self._creation.create(name, rows)
-        return self._info(table, version=version)
+        if mode is CreateMode.OVERWRITE:
+            return self._info(table, version=self._creation.overwrite(name, rows))
+        exist_ok = mode is CreateMode.EXIST_OK
+        if exist_ok and self._is_written_and_live(name):
+            return self.describe_table(table)
+        try:
+            return self._info(table, version=self._creation.create(name, rows))
+        except TableAlreadyExistsError:
+            if not exist_ok or not self._is_written_and_live(name):
+                raise
+            return self.describe_table(table)
 
     def register_table(
-        self, table: ObjectId, location: str, mode: CreateMode = CreateMode.CREATE
+        self, table: ObjectId, location: str | None, mode: CreateMode = CreateMode.CREATE
     ) -> TableInfo:
         """Bring a deregistered table back; a table of a directory lies where its name says."""
         name = self._new_name(table)
-        self._require_own_location(name, location)
+        if location is not None:
+            self._require_own_location(name, location)
         self._prepare()
         if mode is CreateMode.OVERWRITE and self._life.view(name).state is State.LIVE:
             return self._info(table)
@@ -256,7 +261,10 @@ class DirectoryBackend:
         """Hide a live table, reversibly."""
         name = self._name_of(table)
         self._prepare()
-        self._life.drop(name, (ttl or Ttl(self.settings.default_ttl_ms)).ms)
+        if ttl is None:
+            self.settings = load_settings(self.store, self.settings)
+            ttl = Ttl(self.settings.default_ttl_ms)
+        self._life.drop(name, ttl.ms)
         return self._info(table)
 
     def undrop_table(self, table: ObjectId, new: ObjectId | None = None) -> TableInfo:
@@ -317,6 +325,7 @@ class DirectoryBackend:
             ConcurrentModificationError: somebody else changed the settings at the same time.
         """
         self._prepare(creates=True)
+        self.settings = load_settings(self.store, self.settings)
         adopted = self.settings.adopted or adopt
         if adopt:
             self._lift_foreign_markers()
@@ -361,25 +370,26 @@ class DirectoryBackend:
             self._ready = True
 
     def _settle_in(self) -> None:
-        """Call an empty root ours: whatever others do in it later, no marker of theirs is older."""
+        """Note the format, and call an empty root ours: no marker of others is in it."""
         root = self.store.list_dir("")
         # What others leave while they open the same new catalog does not count.
-        passing = (PROBE_PREFIX, TEMPORARY_PREFIX)
-        if root.directories or any(not name.startswith(passing) for name in root.files):
-            return
+        is_empty = not root.directories and all(is_passing(name) for name in root.files)
         try:
-            self._save(adopted=True, default_ttl_ms=self.settings.default_ttl_ms)
+            self._save(adopted=is_empty, default_ttl_ms=self.settings.default_ttl_ms)
         except ConcurrentModificationError:
             self.settings = load_settings(self.store)
 
     # -- small things --------------------------------------------------------------------------
 
     def _expired(self) -> list[ObjectId]:
+        """Tell whose time is over; a purge that was cut off is always to be finished."""
         now_ms = self._clock.now_ms()
-        return [table.id for table in self.list_purgable_tables() if table.is_expired(now_ms)]
+        expired = [table.id for table in self.list_purgable_tables() if table.is_expired(now_ms)]
+        states = self.scan().other.items()
+        return expired + [ROOT.child(name) for name, hint in states if hint.state is State.PURGING]
 
     def _is_written_and_live(self, name: str) -> bool:
-        return self._life.view(name).state is State.LIVE and self._creation.is_written(name)
+        return self._life.view(name).state is State.LIVE and self._commits.is_written(name)
 
     def _name_of(self, table: ObjectId) -> str:
         """Return the name of a table that may exist."""

@@ -67,15 +67,16 @@ class Chains:
             return known
         return Chain(name, seq, decode_decision(decision_path(name, seq), body))
 
-    def history(self, name: str) -> list[Chain]:
-        """Read a table's whole chain, oldest first."""
+    def history(self, name: str, after: int = 0) -> list[Chain]:
+        """Read a table's chain after a number, oldest first."""
         links: list[Chain] = []
         while True:
-            path = decision_path(name, len(links) + 1)
+            seq = after + len(links) + 1
+            path = decision_path(name, seq)
             body = self._store.get(path)
             if body is None:
                 return links
-            links.append(Chain(name, len(links) + 1, decode_decision(path, body)))
+            links.append(Chain(name, seq, decode_decision(path, body)))
 
     def advance(  # the fields of a decision, all but two by name
         self,
@@ -86,6 +87,7 @@ class Chains:
         deleted_at_ms: int | None = None,
         ttl_ms: int | None = None,
         version: int | None = None,
+        manifest: str | None = None,
         protected: bool | None = None,
         consumed: tuple[str, ...] = (),
     ) -> Chain:
@@ -105,6 +107,7 @@ class Chains:
             deleted_at_ms=deleted_at_ms,
             ttl_ms=ttl_ms,
             version=version,
+            manifest=manifest,
             protected=chain.is_protected if protected is None else protected,
             consumed=consumed,
         )

@@ -8,6 +8,7 @@ one finds its number taken.
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from mooring.errors import (
     ServiceUnavailableError,
     UnknownOutcomeError,
 )
+from mooring.hints import suggest
 from mooring.identifiers import quote
-from mooring.tables.versions import newest_version
+from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,12 +29,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from mooring.directory.chain import Chain, Chains
+    from mooring.directory.view import TableView
     from mooring.store import Store
     from mooring.tables.api import StagedTable, TableFiles
 
-__all__ = ["VersionCommits"]
+__all__ = ["VersionCommits", "replaced"]
 
 _ROUNDS = 16
+
+
+def replaced(name: str, state: State) -> str:
+    """Word what to do about a table that another program has replaced."""
+    verb = "table undrop" if state is State.DELETED else "table register"
+    return (
+        f"another program has put a table of its own into the directory of {quote(name)}:"
+        f' take it into the catalog with "{suggest(verb, name)}"'
+    )
 
 
 class VersionCommits:
@@ -54,6 +66,40 @@ class VersionCommits:
         """Return a table's newest version, 0 where it has none."""
         return newest_version(self._store, table_dir(name))
 
+    def is_written(self, name: str) -> bool:
+        """Whether a table has a version; one that is only declared has none."""
+        return self.newest(name) > 0
+
+    def has(self, name: str, version: int) -> bool:
+        """Whether a table still has a version."""
+        return version in list_versions(self._store, table_dir(name))
+
+    def digest(self, name: str, version: int) -> str | None:
+        """Return the digest of a version's manifest; None where there is none."""
+        path = list_versions(self._store, table_dir(name)).get(version)
+        body = self._store.get(path) if path else None
+        return None if body is None else hashlib.sha256(body).hexdigest()
+
+    def is_replaced(self, view: TableView) -> bool:
+        """Whether another program has put a table of its own where a dropped or purged one was.
+
+        It deleted the directory, which no marker kept it from, and wrote a new one: its data is
+        nobody's to purge. Versions that were added to the old table do not count.
+
+        Raises:
+            ConcurrentModificationError: the table was changed since it was looked at.
+        """
+        decision = view.chain.decision
+        if decision is None or not decision.manifest or decision.version is None:
+            return False
+        if not self.is_written(view.name):
+            return False
+        if self.digest(view.name, decision.version) == decision.manifest:
+            return False
+        # Unless somebody has purged or created the table since it was looked at.
+        self.require_end(view.chain, "look")
+        return True
+
     def stage(self, chain: Chain, rows: pa.RecordBatchReader) -> StagedTable:
         """Write data files of a table; nothing is visible yet."""
         with self._blaming(chain, "write"):
@@ -72,19 +118,29 @@ class VersionCommits:
         Raises:
             ConcurrentModificationError: the table was hidden meanwhile.
         """
-        taken = self.newest(chain.name) > 0
-        with self._blaming(chain, "create"):
-            taken = taken or not self._tables().commit(staged, 1)
+        with self._discarding(staged):
+            taken = self.newest(chain.name) > 0 or not self._commit_one(staged, chain)
         if taken:
             self.discard(staged)
             return False
         # A table that was not hidden since was not purged, so version 1 is the newest. Else it
         # may be a number that a whole life of the table, gone by meanwhile, has set free.
-        since = self._chains.history(chain.name)[chain.seq :]
-        if any(link.state is not State.LIVE for link in since):
-            msg = f"table {quote(chain.name)} was dropped while it was being created"
-            raise ConcurrentModificationError(msg)
+        self.require_live_since(chain, 1)
         return True
+
+    def require_live_since(self, chain: Chain, version: int) -> None:
+        """After a commit, refuse to call it a success if the table was hidden meanwhile.
+
+        Raises:
+            ConcurrentModificationError: it was.
+        """
+        since = self._chains.history(chain.name, after=chain.seq)
+        if any(link.state is not State.LIVE for link in since):
+            msg = (
+                f"table {quote(chain.name)} was written as version {version}, but dropped or"
+                " created again by somebody else meanwhile: look what it holds"
+            )
+            raise ConcurrentModificationError(msg)
 
     def commit_next(self, staged: StagedTable, end: Chain, action: str) -> int:
         """Commit the version after the newest, as long as ``end`` ends the chain.
@@ -92,11 +148,8 @@ class VersionCommits:
         Raises:
             ConcurrentModificationError: it does not; the stage is discarded.
         """
-        try:
+        with self._discarding(staged):
             return self._commit(end, action, lambda version: self._tables().commit(staged, version))
-        except ConcurrentModificationError:
-            self.discard(staged)
-            raise
 
     def restore(self, version: int, end: Chain, action: str) -> int:
         """Commit an older version's content as the next, as long as ``end`` ends the chain.
@@ -119,6 +172,18 @@ class VersionCommits:
             msg = f"table {quote(chain.name)} was changed by somebody else during this {action}"
             raise ConcurrentModificationError(msg)
 
+    def _commit_one(self, staged: StagedTable, chain: Chain) -> bool:
+        try:
+            with self._blaming(chain, "create"):
+                return self._tables().commit(staged, 1)
+        except UnknownOutcomeError:
+            raise
+        except ServiceUnavailableError:
+            # A creator that failed has pruned the directory under this one, which also failed.
+            if self.newest(chain.name):
+                return False
+            raise
+
     def _commit(self, end: Chain, action: str, commit: Callable[[int], bool]) -> int:
         for _ in range(_ROUNDS):
             version = self.newest(end.name) + 1
@@ -128,6 +193,17 @@ class VersionCommits:
                     return version
         msg = f"other writers kept committing to {quote(end.name)} during this {action}"
         raise ConcurrentModificationError(msg)
+
+    @contextmanager
+    def _discarding(self, staged: StagedTable) -> Iterator[None]:
+        """Leave nothing of a commit that certainly did not happen."""
+        try:
+            yield
+        except UnknownOutcomeError:
+            raise
+        except (ConcurrentModificationError, ServiceUnavailableError):
+            self.discard(staged)
+            raise
 
     @contextmanager
     def _blaming(self, chain: Chain, action: str) -> Iterator[None]:

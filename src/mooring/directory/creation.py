@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
+from mooring.directory.commits import replaced
 from mooring.directory.decisions import State
-from mooring.directory.layout import reserved_marker_path, table_dir
+from mooring.directory.layout import TABLE_SUFFIX, reserved_marker_path, table_dir
 from mooring.directory.markers import Reservation, settle_markers
 from mooring.directory.view import has_late_files, other_spelling, version_to_undrop, view_table
 from mooring.errors import (
@@ -116,11 +117,11 @@ class Creation:
             ConcurrentModificationError: somebody else's change came first.
         """
         view = view_table(self._store, self._chains, name)
-        if view.state is not State.LIVE or not self.is_written(name):
+        if view.state is not State.LIVE or not self._commits.is_written(name):
             return self._create_or_lose(name, rows)
         staged = self._commits.stage(view.chain, rows)
         version = self._commits.commit_next(staged, view.chain, "overwrite")
-        self._commits.require_end(view.chain, "overwrite")
+        self._commits.require_live_since(view.chain, version)
         return version
 
     def _create_or_lose(self, name: str, rows: pa.RecordBatchReader) -> int:
@@ -133,10 +134,6 @@ class Creation:
         except TableAlreadyExistsError as exc:
             raise ConcurrentModificationError(str(exc)) from exc
 
-    def is_written(self, name: str) -> bool:
-        """Whether a table has a version; one that is only declared has none."""
-        return self._commits.newest(name) > 0
-
     def _require_free(self, name: str) -> TableView:
         """Refuse a new name that another table's would be confused with."""
         check_composed(name)
@@ -144,12 +141,19 @@ class Creation:
         if other is not None:
             msg = f"{quote(name)} differs only by spelling from the table {other!a}"
             raise TableAlreadyExistsError(msg)
-        return view_table(self._store, self._chains, name)
+        view = view_table(self._store, self._chains, name)
+        if not view.has_directory and self._store.head(table_dir(name)) is not None:
+            msg = f"a file is in the way of table {quote(name)}: '{table_dir(name)}'"
+            raise TableAlreadyExistsError(msg)
+        return view
 
     def _confusable(self, name: str) -> str | None:
-        decomposed = unicodedata.normalize("NFD", name)
-        if decomposed != name and self._store.list_dir(table_dir(decomposed)).exists:
-            return decomposed
+        """Find a table that differs by Unicode form only, or by case on a disk that ignores it."""
+        if not name.isascii():
+            wanted = table_dir(name)
+            for found in self._store.list_dir("").directories:
+                if found != wanted and unicodedata.normalize("NFC", found) == wanted:
+                    return found.removesuffix(TABLE_SUFFIX)
         if self._store.capabilities.case_sensitive:
             return None
         return other_spelling(self._store, name, self._store.list_dir(table_dir(name)))
@@ -157,7 +161,7 @@ class Creation:
     def _require_creatable(self, view: TableView) -> None:
         shown = quote(view.name)
         match view.state:
-            case State.LIVE if self.is_written(view.name):
+            case State.LIVE if self._commits.is_written(view.name):
                 msg = f"table {shown} exists already"
                 raise TableAlreadyExistsError(msg)
             case State.DEREGISTERED:
@@ -169,6 +173,8 @@ class Creation:
             case State.PURGING | State.UNDROPPING:
                 msg = f"table {shown} is being changed: another {view.state} is under way"
                 raise ConcurrentModificationError(msg)
+            case State.DELETED | State.PURGED if self._commits.is_replaced(view):
+                raise InvalidTableStateError(replaced(view.name, view.state))
             case State.PURGED if has_late_files(view, self._commits.newest(view.name)):
                 msg = (
                     f"somebody wrote into the directory of {shown} after it was purged:"

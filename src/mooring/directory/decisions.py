@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from mooring.errors import CatalogFormatError, MooringError
+from mooring.errors import CatalogFormatError, UnreadableError
 
 __all__ = ["Decision", "Hint", "State", "clamp_ms", "decode_decision", "encode_decision"]
 
@@ -51,7 +51,9 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         at_ms: When, by the clock of whoever asked.
         deleted_at_ms: When the table was dropped; kept while it is in the trash.
         ttl_ms: How long it stays there; None is for ever.
-        version: The version that an undrop brings back, or that a purge kept.
+        version: The newest version at a drop, what an undrop brings back, what a purge kept.
+        manifest: The digest of that version's manifest at a drop or purge: another program that
+            puts a table of its own into the directory cannot have the same.
         protected: Whether drops are refused.
         consumed: Markers of other programs that this decision takes account of.
     """
@@ -65,6 +67,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     deleted_at_ms: int | None = None
     ttl_ms: int | None = None
     version: int | None = None
+    manifest: str | None = None
     protected: bool = False
     consumed: tuple[str, ...] = ()
 
@@ -116,7 +119,7 @@ def decode_decision(path: str, body: bytes) -> Decision:
 
     Raises:
         CatalogFormatError: it holds something this release does not know.
-        MooringError: it is not a decision at all.
+        UnreadableError: it is not a decision at all.
     """
     try:
         return msgspec.json.decode(body, type=Decision)
@@ -124,8 +127,8 @@ def decode_decision(path: str, body: bytes) -> Decision:
         msg = f"'{path}' was written by a newer Mooring ({exc}): upgrade to read this catalog"
         raise CatalogFormatError(msg) from exc
     except msgspec.DecodeError as exc:
-        msg = f"'{path}' is damaged ({exc}): restore it from a copy, or see 'mooring doctor'"
-        raise MooringError(msg) from exc
+        msg = f"'{path}' is damaged ({exc}): restore it from a copy"
+        raise UnreadableError(msg) from exc
 
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

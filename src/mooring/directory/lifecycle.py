@@ -71,8 +71,17 @@ class Lifecycle:
             ConcurrentModificationError: somebody else's change came first.
         """
         view = self._require_droppable(name, "dropped")
-        now_ms = self._clock.now_ms()
-        self._become(view, State.DELETED, action="drop", deleted_at_ms=now_ms, ttl_ms=ttl_ms)
+        newest = self._commits.newest(name)
+        chain = self._chains.advance(
+            view.chain,
+            State.DELETED,
+            action="drop",
+            deleted_at_ms=self._clock.now_ms(),
+            ttl_ms=ttl_ms,
+            version=newest,
+            manifest=self._commits.digest(name, newest),
+        )
+        settle_markers(self._store, self._chains, chain)
 
     def deregister(self, name: str) -> None:
         """Forget a live table's name and keep its bytes.
@@ -97,7 +106,9 @@ class Lifecycle:
         if view.state is State.LIVE:
             msg = f"table {quote(name)} is registered already"
             raise TableAlreadyExistsError(msg)
-        if view.state is State.DEREGISTERED or self._is_deregistered_elsewhere(view):
+        comes_back = view.state is State.DEREGISTERED or self._is_deregistered_elsewhere(view)
+        if comes_back or (view.state is State.PURGED and self._commits.is_replaced(view)):
+            self._require_directory(view)
             self._become(view, State.LIVE, action="register", consumed=view.marks)
             return
         view.require_live(self._clock)
@@ -112,6 +123,7 @@ class Lifecycle:
         view = self.view(name)
         match view.state:
             case State.DELETED:
+                self._require_directory(view)
                 self._become(view, State.LIVE, action="undrop", consumed=view.marks)
             case State.REVIVING | State.UNDROPPING:
                 self._undo_revival(view)
@@ -164,6 +176,14 @@ class Lifecycle:
             raise ProtectedError(msg)
         return view
 
+    def _require_directory(self, view: TableView) -> None:
+        if not view.has_directory:
+            msg = (
+                f"the files of table {quote(view.name)} are gone: another program has deleted its"
+                " directory, so nothing can be brought back"
+            )
+            raise TableNotFoundError(msg)
+
     def _is_deregistered_elsewhere(self, view: TableView) -> bool:
         nested = nested_marker_path(view.name)
         adopted = bool(view.chain.decision and view.chain.decision.action == "adopt")
@@ -200,6 +220,12 @@ class Lifecycle:
         version = version_to_undrop(view, self._commits.newest(view.name))
         if not version:
             msg = f"table {quote(view.name)} had no data when it was dropped: create it instead"
+            raise TableNotFoundError(msg)
+        if not self._commits.has(view.name, version):
+            msg = (
+                f"version {version} of table {quote(view.name)}, which was dropped, has been"
+                " cleaned up: create the table again, or purge it"
+            )
             raise TableNotFoundError(msg)
         deleted_at_ms, ttl_ms = view.deletion
         entry = self._chains.advance(

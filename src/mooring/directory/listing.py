@@ -10,6 +10,7 @@ Spec: soft-delete, "Move the delete marker to the namespace root"; directory-nam
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from mooring.directory.layout import (
     nested_marker_path,
     parse_state_file,
 )
+from mooring.errors import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from mooring.store import Store
 
 __all__ = ["Scan", "scan_tables"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -59,6 +63,7 @@ class Scan:
 
     live: list[str] = field(default_factory=list)
     other: dict[str, Hint] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
 
 
 def scan_tables(store: Store, view: Callable[[str], TableView], *, adopted: bool) -> Scan:
@@ -80,7 +85,12 @@ def scan_tables(store: Store, view: Callable[[str], TableView], *, adopted: bool
     present = set(tables) if rows else set()
     scan = Scan(live=[name for name in tables if name not in rows] if rows else tables)
     for name, row in rows.items():
-        _sort_in(scan, name, _tell(store, view, name, row, has_directory=name in present))
+        try:
+            _sort_in(scan, name, _tell(store, view, name, row, has_directory=name in present))
+        except UnreadableError as exc:
+            # One damaged file must not hide all other tables.
+            _log.warning("table %s is left out of listings: %s", name, exc)
+            scan.unreadable.append(name)
     if not adopted:
         scan = _look_inside(store, view, scan)
     scan.live.sort()
@@ -91,7 +101,8 @@ def _look_inside(store: Store, view: Callable[[str], TableView], scan: Scan) -> 
     """Look closely at the seemingly live tables that hold a nested marker."""
     by_path = {nested_marker_path(name): name for name in scan.live}
     marked = {by_path[path] for path in store.existing(list(by_path))}
-    seen = Scan([name for name in scan.live if name not in marked], scan.other)
+    live = [name for name in scan.live if name not in marked]
+    seen = Scan(live, scan.other, scan.unreadable)
     for name in marked:
         _sort_in(seen, name, _look(view, name))
     return seen
@@ -131,7 +142,7 @@ def _decided(store: Store, name: str, row: _Row) -> Hint | None:
         return known
     path = decision_path(name, row.seq)
     body = store.get(path)
-    return decode_decision(path, body).hint if body else None
+    return decode_decision(path, body).hint if body is not None else None
 
 
 def _look(view: Callable[[str], TableView], name: str) -> Hint | None:

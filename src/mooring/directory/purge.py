@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.directory.commits import replaced
 from mooring.directory.decisions import State
 from mooring.directory.layout import nested_marker_path, table_dir
 from mooring.directory.markers import settle_markers
 from mooring.directory.view import has_late_files, view_table
-from mooring.errors import ConcurrentModificationError, TableNotFoundError
+from mooring.errors import (
+    ConcurrentModificationError,
+    InvalidTableStateError,
+    TableNotFoundError,
+)
 from mooring.identifiers import quote
-from mooring.tables.versions import VERSIONS_DIR, newest_version, parse_manifest
+from mooring.tables.versions import VERSIONS_DIR, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mooring.directory.chain import Chain, Chains
+    from mooring.directory.commits import VersionCommits
     from mooring.directory.view import TableView
     from mooring.store import ObjectMeta, Store
 
@@ -31,10 +37,11 @@ __all__ = ["Purge"]
 class Purge:
     """Deletes the bytes of dropped tables."""
 
-    def __init__(self, store: Store, chains: Chains) -> None:
-        """Work on a store and its chains of decisions."""
+    def __init__(self, store: Store, chains: Chains, commits: VersionCommits) -> None:
+        """Work on a store, its chains of decisions and the versions under them."""
         self._store = store
         self._chains = chains
+        self._commits = commits
 
     def run(self, name: str, progress: Progress | None = None) -> None:
         """Delete the bytes of a dropped table.
@@ -45,16 +52,25 @@ class Purge:
 
         Raises:
             TableNotFoundError: nothing dropped has this name.
+            InvalidTableStateError: another program has replaced the table.
             ConcurrentModificationError: an undrop or a re-creation came first.
         """
         view = view_table(self._store, self._chains, name)
         chain = self._announce_purge(view)
+        if view.unconsumed:
+            # Hidden by another program's marker alone: hide it from readers of the V1 rules, too.
+            settle_markers(self._store, self._chains, chain)
         kept = self._delete_files(chain, progress)
         if kept is None:
             return  # a helper finished it
         try:
             chain = self._chains.advance(
-                chain, State.PURGED, action="purge", version=kept, protected=False
+                chain,
+                State.PURGED,
+                action="purge",
+                version=kept,
+                manifest=self._commits.digest(name, kept),
+                protected=False,
             )
         except ConcurrentModificationError:
             return  # only a helper can have put the next decision: it is purged
@@ -64,9 +80,11 @@ class Purge:
         match view.state:
             case State.PURGING:
                 return view.chain
+            case State.DELETED | State.PURGED if self._commits.is_replaced(view):
+                raise InvalidTableStateError(replaced(view.name, view.state))
             case State.DELETED | State.REVIVING | State.UNDROPPING | State.CREATING:
                 return self._chains.advance(view.chain, State.PURGING, action="purge")
-            case State.PURGED if self._has_late_files(view):
+            case State.PURGED if has_late_files(view, self._commits.newest(view.name)):
                 return self._chains.advance(view.chain, State.PURGING, action="purge")
             case State.LIVE:
                 msg = f"table {quote(view.name)} is live: only a dropped table can be purged"
@@ -74,9 +92,6 @@ class Purge:
             case _:
                 msg = f"nothing dropped is named {quote(view.name)}"
                 raise TableNotFoundError(msg)
-
-    def _has_late_files(self, view: TableView) -> bool:
-        return has_late_files(view, newest_version(self._store, table_dir(view.name)))
 
     def _delete_files(self, chain: Chain, progress: Progress | None) -> int | None:
         """Delete everything but the newest manifest, until a listing shows nothing more.

@@ -12,7 +12,7 @@ import msgspec
 
 from mooring.clock import DAY_MS
 from mooring.directory.layout import settings_path
-from mooring.errors import CatalogFormatError, ConcurrentModificationError, MooringError
+from mooring.errors import CatalogFormatError, ConcurrentModificationError, UnreadableError
 from mooring.store.numbered import create_once, find_newest
 
 if TYPE_CHECKING:
@@ -50,14 +50,19 @@ class _Format(msgspec.Struct, frozen=True):
     format: int
 
 
-def load_settings(store: Store) -> Settings:
+def load_settings(store: Store, known: Settings | None = None) -> Settings:
     """Read the newest settings, or the defaults for a plain directory.
+
+    Args:
+        store: The catalog's store.
+        known: Settings that were read before: only newer ones are looked for.
 
     Raises:
         CatalogFormatError: the catalog is newer than this release.
     """
-    revision, body = find_newest(store, settings_path)
-    return _decode(settings_path(revision), body) if body is not None else Settings()
+    known = known or Settings()
+    revision, body = find_newest(store, settings_path, known.revision)
+    return _decode(settings_path(revision), body) if body is not None else known
 
 
 def save_settings(store: Store, settings: Settings) -> Settings:
@@ -86,4 +91,4 @@ def _decode(path: str, body: bytes) -> Settings:
         return msgspec.json.decode(body, type=Settings)
     except msgspec.DecodeError as exc:
         msg = f"'{path}' is damaged ({exc}): restore it from a copy"
-        raise MooringError(msg) from exc
+        raise UnreadableError(msg) from exc

@@ -38,7 +38,7 @@ class CreateMode(StrEnum):
             InvalidInputError: it is none of the allowed ones.
         """
         modes = list(allowed or cls)
-        folded = (text or "create").lower().replace("_", "")
+        folded = str(text or "create").lower().replace("_", "")
         for mode in modes:
             if mode.value.replace("_", "") == folded:
                 return mode
@@ -161,9 +161,9 @@ class Backend(Protocol):
         ...
 
     def register_table(
-        self, table: ObjectId, location: str, mode: CreateMode = CreateMode.CREATE
+        self, table: ObjectId, location: str | None, mode: CreateMode = CreateMode.CREATE
     ) -> TableInfo:
-        """Give a name to a table that lies in the catalog's storage.
+        """Give a name to a table that lies in the catalog's storage, where the layout has it.
 
         Raises:
             InvalidInputError: the location is not one this catalog accepts.

@@ -116,7 +116,7 @@ class LanceAdapter(spec.LanceNamespace):
             properties=dict(info.properties),
             is_only_declared=info.is_only_declared,
         )
-        chosen = request.version or request.tag or request.branch
+        chosen = request.version is not None or request.tag or request.branch
         if chosen or (detailed and not info.is_only_declared):
             self._add_details(response, table, info, request)
         return response
@@ -125,7 +125,7 @@ class LanceAdapter(spec.LanceNamespace):
     def table_exists(self, request: spec.TableExistsRequest) -> spec.TableExistsResponse:
         """Answer where the table exists; raise where it does not."""
         info = self._backend.describe_table(_table_id(request.id))
-        if request.version:
+        if request.version is not None:
             _open(info, request.version)
         return spec.TableExistsResponse()
 
@@ -236,7 +236,7 @@ class LanceAdapter(spec.LanceNamespace):
         info: TableInfo,
         request: spec.DescribeTableRequest,
     ) -> None:
-        if request.tag and (request.version or request.branch):
+        if request.tag and (request.version is not None or request.branch):
             msg = "a tag names a version: give it without a version or branch"
             raise InvalidInputError(msg)
         if request.branch:
@@ -244,7 +244,7 @@ class LanceAdapter(spec.LanceNamespace):
             raise UnsupportedError(msg)
         from mooring.tables.schema import schema_to_json  # imports pyarrow
 
-        dataset = _open(info, request.tag or request.version)
+        dataset = _open(info, request.tag or request.version)  # a tag, a version, or neither
         stats = dataset.stats.dataset_stats()
         response.table = table.name
         response.namespace = list(table.parent.names)

@@ -20,16 +20,17 @@ from mooring.errors import (
     PermissionDeniedError,
     ServiceUnavailableError,
     StoreUnsafeError,
+    UnknownOutcomeError,
     UnsupportedError,
 )
 from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag
+from mooring.store.passing import TEMPORARY_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["TEMPORARY_PREFIX", "LocalStore"]
+__all__ = ["LocalStore"]
 
-TEMPORARY_PREFIX = ".mooring-tmp-"
 _ATTEMPTS = 5
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -93,15 +94,16 @@ class LocalStore:
 
     def existing(self, paths: Sequence[str]) -> set[str]:
         """Look for each file: a microsecond or two apiece."""
-        try:
-            root = os.open(self._root, os.O_RDONLY)
-        except _ABSENT:
-            return set()
-        # Not os.path.exists: for an absent file it raises and catches an error inside.
-        try:
-            return {path for path in paths if os.access(path, os.F_OK, dir_fd=root)}
-        finally:
-            os.close(root)
+        with _translated(""):
+            try:
+                root = os.open(self._root, os.O_RDONLY)
+            except _ABSENT:
+                return set()
+            # Not os.path.exists: for an absent file it raises and catches an error inside.
+            try:
+                return {path for path in paths if os.access(path, os.F_OK, dir_fd=root)}
+            finally:
+                os.close(root)
 
     def list_dir(self, path: str) -> Listing:
         """Scan one directory, without a call per entry; a link counts as a file.
@@ -211,10 +213,19 @@ class LocalStore:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)  # noqa: PTH108
-            if durable:
-                self._sync(os.path.dirname(target))  # noqa: PTH120
-                self._sync_parents_once(path)
+        if durable:
+            self._make_durable(path, target)
         return True
+
+    def _make_durable(self, path: str, target: str) -> None:
+        """Sync the name of a file that is in its place: a failure leaves it there, unsure."""
+        try:
+            with _translated(path):
+                self._sync(os.path.dirname(target))  # noqa: PTH120
+            self._sync_parents_once(path)
+        except ServiceUnavailableError as exc:
+            msg = f"'{path}' was written, but may not outlast a power cut: {exc}"
+            raise UnknownOutcomeError(msg) from exc
 
     def _sync_parents_once(self, path: str) -> None:
         """Sync the names of directories that somebody else made and may not have synced."""

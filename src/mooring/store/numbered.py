@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import sleep as pause
 from typing import TYPE_CHECKING
 
-from mooring.errors import UnknownOutcomeError
+from mooring.errors import ServiceUnavailableError, UnknownOutcomeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,18 +42,28 @@ def create_once(store: Store, path: str, body: bytes, *, attempts: int = _ATTEMP
     Raises:
         UnknownOutcomeError: the store never answered.
     """
+    unknown: ServiceUnavailableError | None = None
+    refused = False
     for attempt in range(attempts):
+        if attempt:
+            pause(_FIRST_PAUSE_S * 2 ** (attempt - 1))
         try:
             if store.put_new(path, body):
                 return True
-        except UnknownOutcomeError:
-            if attempt + 1 == attempts:
+            # A refusal may be the echo of one's own put, whose acknowledgement was lost.
+            refused = True
+            found = store.get(path)
+        except UnknownOutcomeError as exc:
+            unknown = exc
+        except ServiceUnavailableError as exc:
+            if not (refused or unknown):
                 raise
-            pause(_FIRST_PAUSE_S * 2**attempt)
-            continue
-        # A refusal may be the echo of one's own put, whose acknowledgement was lost.
-        return store.get(path) == body
-    raise AssertionError  # the last attempt returns or raises
+            unknown = exc
+        else:
+            if found is not None:
+                return found == body
+    msg = f"the store never said whether '{path}' was written: look before trying again"
+    raise UnknownOutcomeError(msg) from unknown
 
 
 def find_newest(

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from mooring.errors import StoreUnsafeError
 from mooring.store.numbered import create_once
+from mooring.store.passing import PROBE_PREFIX
 
 if TYPE_CHECKING:
     from mooring.store.api import Store
 
-__all__ = ["PROBE_PREFIX", "probe_store"]
-
-PROBE_PREFIX = "_mooring-probe."
+__all__ = ["probe_store"]
 
 
 def probe_store(store: Store) -> None:

@@ -71,7 +71,7 @@ class VersionArbiter:
         return f"mooring-arbiter-{id(self)}"
 
     def list_table_versions(self, request: dict[str, Any]) -> _Response:
-        """Answer the newest version that may be read from: the one before the expected."""
+        """Answer the newest version there is."""
         del request
         known = list_versions(self._store, self._table_dir)
         newest = max(known, default=0)

@@ -72,13 +72,18 @@ class LanceTables:
         try:
             fragments = self._write(table_dir, source)
         except (ValueError, OSError, RuntimeError, NotImplementedError) as exc:
-            self._store.prune(table_dir)
+            self._prune(table_dir)
             raise source.explain(exc) from exc
         files = tuple(
             f"{table_dir}/data/{file.path}" for fragment in fragments for file in fragment.files
         )
-        self._store.sync(files)
-        return StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
+        staged = StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
+        try:
+            self._store.sync(files)
+        except ServiceUnavailableError:
+            self.discard(staged)
+            raise
+        return staged
 
     def _write(self, table_dir: str, source: _WatchedRows) -> list[FragmentMetadata]:
         # Lance warns about an overwrite of nothing and refuses a creation over something.
@@ -119,7 +124,7 @@ class LanceTables:
         """Delete data and transaction files of a stage that was never committed."""
         self._store.delete(staged.files)
         self._sweep_transaction(staged.table_dir, staged.nonce)
-        self._store.prune(staged.table_dir)
+        self._prune(staged.table_dir)
 
     def restore(self, table_dir: str, version: int, as_version: int) -> bool:
         """Commit an older version's content as exactly ``as_version``.
@@ -165,6 +170,14 @@ class LanceTables:
                 msg = f"Lance could not commit version {version} of '{table_dir}': {exc}"
                 raise ServiceUnavailableError(msg) from exc
         return bool(arbiter.decided)
+
+    def _prune(self, table_dir: str) -> None:
+        """Leave no empty directory of a table that did not come about.
+
+        Not where it did: Lance would fail on a directory that is gone when it writes its file.
+        """
+        if not newest_version(self._store, table_dir):
+            self._store.prune(table_dir)
 
     def _sweep_transaction(self, table_dir: str, nonce: str) -> None:
         directory = f"{table_dir}/_transactions"

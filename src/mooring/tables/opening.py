@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import lance
 
-from mooring.errors import TableNotFoundError, TableVersionNotFoundError
+from mooring.errors import (
+    ServiceUnavailableError,
+    TableNotFoundError,
+    TableVersionNotFoundError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +19,9 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 __all__ = ["open_at"]
+
+# Lance has no class of its own for what is not there.
+_NOT_FOUND = re.compile(r"not found|no such|does not exist", re.IGNORECASE)
 
 
 def open_at(
@@ -24,10 +32,15 @@ def open_at(
     Raises:
         TableVersionNotFoundError: the table has no such version or tag.
         TableNotFoundError: there is nothing to open: the table is only declared.
+        ServiceUnavailableError: the table cannot be read.
     """
     try:
         return lance.dataset(location, version=version, storage_options=dict(options) or None)
     except (ValueError, OSError) as exc:
+        reason = str(exc).partition(", /")[0]
+        if not _NOT_FOUND.search(reason):
+            msg = f"the table at '{location}' cannot be opened: {reason}"
+            raise ServiceUnavailableError(msg) from exc
         if version is not None:
             msg = f"the table at '{location}' has no version or tag '{version}'"
             raise TableVersionNotFoundError(msg) from exc
