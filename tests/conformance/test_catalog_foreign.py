@@ -363,7 +363,9 @@ def test_a_new_catalog_is_adopted_from_its_first_write(lake):
 def test_a_directory_that_others_filled_is_not_adopted_by_a_write(lake):
     lake.write_elsewhere("theirs")
     lake.create("ours")
-    assert lake.open().settings.revision == 0
+    # Its format is noted all the same.
+    settings = lake.open().settings
+    assert (settings.revision, settings.format, settings.adopted) == (1, 1, False)
     assert lake.names() == ["ours", "theirs"]
 
 

@@ -1,7 +1,8 @@
 """Purging: the bytes of a dropped table go, its newest manifest stays.
 
 The manifest that stays keeps the version numbers going: a table that is created again goes on at
-the next one, so no file name is ever used twice and a purger that slept can hurt nothing.
+the next one, so no name of a data file or manifest is used twice and a purger that slept can
+hurt neither.
 """
 
 from __future__ import annotations
