@@ -133,8 +133,13 @@ class VersionCommits:
 
         Raises:
             ConcurrentModificationError: it was.
+            UnknownOutcomeError: the store did not tell.
         """
-        since = self._chains.history(chain.name, after=chain.seq)
+        try:
+            since = self._chains.history(chain.name, after=chain.seq)
+        except ServiceUnavailableError as exc:
+            msg = f"table {quote(chain.name)} was written as version {version}, unconfirmed: {exc}"
+            raise UnknownOutcomeError(msg) from exc
         if any(link.state is not State.LIVE for link in since):
             msg = (
                 f"table {quote(chain.name)} was written as version {version}, but dropped or"

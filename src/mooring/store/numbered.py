@@ -53,6 +53,8 @@ def create_once(store: Store, path: str, body: bytes, *, attempts: int = _ATTEMP
             # A refusal may be the echo of one's own put, whose acknowledgement was lost.
             refused = True
             found = store.get(path)
+            if found == body:
+                store.sync([path])  # the first put may have failed at just that
         except UnknownOutcomeError as exc:
             unknown = exc
         except ServiceUnavailableError as exc:

@@ -162,13 +162,15 @@ class LanceTables:
                 namespace_client_managed_versioning=True,
             )
         except (CommitConflictError, OSError, RuntimeError, ValueError) as exc:
-            if arbiter.unknown:
-                raise arbiter.unknown from exc
             # Lance words a refusal in several ways; the arbiter knows what was decided. Before
             # that, Lance fails on files that a purge or a newer commit took away.
-            if arbiter.decided is None and newest_version(self._store, table_dir) == version - 1:
+            is_free = newest_version(self._store, table_dir) == version - 1
+            if arbiter.decided is None and arbiter.unknown is None and is_free:
                 msg = f"Lance could not commit version {version} of '{table_dir}': {exc}"
                 raise ServiceUnavailableError(msg) from exc
+        # Also where Lance looked and found its version: it may not outlast a power cut.
+        if arbiter.unknown is not None:
+            raise arbiter.unknown
         return bool(arbiter.decided)
 
     def _prune(self, table_dir: str) -> None:
