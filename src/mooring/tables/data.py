@@ -11,6 +11,7 @@ from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
 from mooring.errors import (
+    ConcurrentModificationError,
     InvalidInputError,
     MooringError,
     ServiceUnavailableError,
@@ -66,6 +67,7 @@ class LanceTables:
         Raises:
             TableSchemaValidationError: Lance cannot store a type of the schema.
             InvalidInputError: the rows could not be read to their end.
+            ConcurrentModificationError: somebody else's first version came in between.
             ServiceUnavailableError: the data could not be written.
         """
         source = _WatchedRows(rows)
@@ -93,11 +95,11 @@ class LanceTables:
         mode = "create" if is_new else "overwrite"
         try:
             return write_fragments(source.reader, location, mode=mode, storage_options=options)
-        except OSError:
-            # Somebody else's first version came in between, before any row was read.
-            if not is_new or source.started or not newest_version(self._store, table_dir):
+        except OSError as exc:
+            if not is_new or not newest_version(self._store, table_dir):
                 raise
-        return write_fragments(source.reader, location, mode="overwrite", storage_options=options)
+            msg = f"somebody else wrote the first version of '{table_dir}' at the same time"
+            raise ConcurrentModificationError(msg) from exc
 
     def writes(self, table_dir: str) -> list[Write]:
         """Tell who wrote the newest thousand versions, as far as it was through a catalog."""
@@ -193,11 +195,9 @@ class _WatchedRows:
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
         self._failure: Exception | None = None
-        self.started = False
         self.reader = pa.RecordBatchReader.from_batches(rows.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        self.started = True
         try:
             yield from self._rows
         except Exception as exc:
