@@ -52,7 +52,7 @@ def test_pair_with_lance_tables_leaves_a_state_that_some_order_explains(start, p
 @pytest.mark.parametrize(("start", "pair"), LANCE, ids=str)
 def test_pair_with_lance_tables_and_faults_can_be_explained(start, pair, record_race):
     race = _race(start, pair)
-    limits = Limits(preemptions=2, faults=1, runs=600, reduce=False)
+    limits = Limits(preemptions=2, faults=1, runs=200, reduce=False)
     report = explore(race, world=PosixWorld(lance=True), limits=limits)
     record_race("pairs, Lance on files, faults", race, report)
     assert not report.violations, report.violations[0]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from mooring.directory.chain import Chain, Chains
+    from mooring.directory.decisions import Decision
     from mooring.directory.view import TableView
     from mooring.store import Store
     from mooring.tables.api import StagedTable, TableFiles
@@ -92,13 +93,16 @@ class VersionCommits:
         decision = view.chain.decision
         if decision is None or not decision.manifest or decision.version is None:
             return False
-        if not self.is_written(view.name):
-            return False
-        if self.digest(view.name, decision.version) == decision.manifest:
+        found = self.digest(view.name, decision.version)
+        # Where the manifest is gone and newer ones are there, the old table was added to.
+        if found == decision.manifest or (found is None and not self._restarted(view, decision)):
             return False
         # Unless somebody has purged or created the table since it was looked at.
         self.require_end(view.chain, "look")
         return True
+
+    def _restarted(self, view: TableView, decision: Decision) -> bool:
+        return 0 < self.newest(view.name) < (decision.version or 0)
 
     def stage(self, chain: Chain, rows: pa.RecordBatchReader) -> StagedTable:
         """Write data files of a table; nothing is visible yet."""
@@ -122,11 +126,20 @@ class VersionCommits:
             taken = self.newest(chain.name) > 0 or not self._commit_one(staged, chain)
         if taken:
             self.discard(staged)
+            self._require_not_hidden(chain)
             return False
         # A table that was not hidden since was not purged, so version 1 is the newest. Else it
         # may be a number that a whole life of the table, gone by meanwhile, has set free.
         self.require_live_since(chain, 1)
         return True
+
+    def _require_not_hidden(self, chain: Chain) -> None:
+        """Refuse to call a table existing whose number was taken by a later, unfinished one."""
+        if any(
+            link.state is not State.LIVE for link in self._chains.history(chain.name, chain.seq)
+        ):
+            msg = f"table {quote(chain.name)} was changed by somebody else during this create"
+            raise ConcurrentModificationError(msg)
 
     def require_live_since(self, chain: Chain, version: int) -> None:
         """After a commit, refuse to call it a success if the table was hidden meanwhile.
