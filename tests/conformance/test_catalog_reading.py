@@ -30,7 +30,7 @@ from mooring.namespace.states import Exists, NotFound
 from mooring.store.observed import ObservedStore
 from tests.lakes import rows, table_id
 
-READS = {"get", "head", "existing", "list_dir", "list_prefix"}
+READS = {"get", "read", "head", "existing", "list_dir", "list_prefix"}
 T = table_id("t")
 
 

@@ -138,7 +138,9 @@ def test_an_acknowledged_table_has_all_of_its_files_on_disk(disk_lake, monkeypat
     ["..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "./a", "a/.", "a/..", "a\0b"],
     ids=ascii,
 )
-@pytest.mark.parametrize("verb", ["get", "head", "put", "put_new", "delete", "delete_prefix"])
+@pytest.mark.parametrize(
+    "verb", ["get", "read", "head", "put", "put_new", "delete", "delete_prefix"]
+)
 def test_no_path_leaves_the_root(store, root, path, verb):
     store.put("a/b", b"inside")
     victim = root.parent / "x"

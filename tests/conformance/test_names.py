@@ -397,6 +397,9 @@ class CaseBlindStore(WrappedStore):
     def get(self, path: str) -> bytes | None:
         return super().get(self._seen(path))
 
+    def read(self, path: str):
+        return super().read(self._seen(path))
+
     def head(self, path: str):
         return super().head(self._seen(path))
 

@@ -95,6 +95,7 @@ def keeps_empty_directories(request):
 
 def test_an_empty_store_answers_every_question(store):
     assert store.get("a") is None
+    assert store.read("a") is None
     assert store.head("a") is None
     assert store.existing(["a", "b/c"]) == set()
     assert store.existing([]) == set()
@@ -130,9 +131,18 @@ def test_head_tells_size_time_and_tag(store):
     assert second.mark != first.mark
 
 
+def test_read_tells_what_get_and_head_tell(store):
+    for body in (b"12345", b""):
+        store.put("d/a", body)
+        found = store.read("d/a")
+        assert found.body == body
+        assert found.meta == store.head("d/a")
+
+
 def test_a_directory_is_no_object(store):
     store.put("d/a", b"x")
     assert store.get("d") is None
+    assert store.read("d") is None
     assert store.head("d") is None
 
 

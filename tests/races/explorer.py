@@ -142,7 +142,7 @@ class Explorer:
         def is_invisible(call) -> bool:
             if call.verb == "get":
                 return call.path in content and _DECISION.search(call.path) is not None
-            if call.verb == "head":
+            if call.verb == "read":
                 return call.path == foreign and call.path not in self._content
             return call.verb == "put" and not faults_left and _HINT.search(call.path) is not None
 

@@ -15,16 +15,26 @@ def _race(start: str, pair: tuple[str, ...]) -> Race:
     return Race(start, tuple((verb,) for verb in pair))
 
 
+PAIRS_ON_FILES = [pair for pair in PAIRS if not {"declare", "protect", "overwrite"} & set(pair)]
+
+
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize(
-    "pair",
-    [pair for pair in PAIRS if not {"declare", "protect", "overwrite"} & set(pair)],
-    ids="-".join,
-)
+@pytest.mark.parametrize("pair", PAIRS_ON_FILES, ids="-".join)
 def test_pair_on_files_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = _race(start, pair)
     report = explore(race, world=PosixWorld(), limits=Limits(preemptions=1, faults=1))
     record_race("pairs, files", race, report)
+    assert not report.violations, report.violations[0]
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("pair", PAIRS_ON_FILES, ids="-".join)
+def test_pair_on_files_with_two_preemptions_and_a_fault_can_be_explained(start, pair, record_race):
+    race = _race(start, pair)
+    limits = Limits(preemptions=2, faults=1, runs=4000)
+    report = explore(race, world=PosixWorld(), limits=limits)
+    record_race("pairs, files, 2 preemptions", race, report)
     assert not report.violations, report.violations[0]
 
 
@@ -52,7 +62,7 @@ def test_pair_with_lance_tables_leaves_a_state_that_some_order_explains(start, p
 @pytest.mark.parametrize(("start", "pair"), LANCE, ids=str)
 def test_pair_with_lance_tables_and_faults_can_be_explained(start, pair, record_race):
     race = _race(start, pair)
-    limits = Limits(preemptions=2, faults=1, runs=200, reduce=False)
+    limits = Limits(preemptions=2, faults=1, runs=600, reduce=False)
     report = explore(race, world=PosixWorld(lance=True), limits=limits)
     record_race("pairs, Lance on files, faults", race, report)
     assert not report.violations, report.violations[0]

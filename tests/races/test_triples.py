@@ -57,6 +57,6 @@ def test_triple_with_three_preemptions_leaves_a_state_that_some_order_explains(r
 @pytest.mark.torture
 @pytest.mark.parametrize("race", TRIPLES, ids=str)
 def test_triple_with_a_fault_leaves_a_state_that_some_order_explains(race, record_race):
-    report = explore(race, limits=Limits(preemptions=1, faults=1))
+    report = explore(race, limits=Limits(preemptions=2, faults=1))
     record_race("triples with a fault", race, report)
     assert not report.violations, report.violations[0]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mooring.directory.backend import DirectoryBackend
 from mooring.directory.settings import Settings
-from mooring.store.api import ObjectMeta, ObjectTag
+from mooring.store.api import ObjectMeta, ObjectTag, StoredObject
 from mooring.store.local import LocalStore
 from mooring.store.numbered import create_once
 from mooring.store.remote import RemoteStore
@@ -63,6 +63,10 @@ class TimelessStore(WrappedStore):
             return None
         etag = hashlib.sha1(self.inner.get(path) or b"", usedforsecurity=False).hexdigest()
         return ObjectMeta(path, found.size_bytes, 0, ObjectTag(etag=etag))
+
+    def read(self, path: str) -> StoredObject | None:
+        body, meta = self.inner.get(path), self.head(path)
+        return None if body is None or meta is None else StoredObject(body, meta)
 
     def put_new(self, path: str, body: bytes) -> bool:
         created = self.inner.put_new(path, body)

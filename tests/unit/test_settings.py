@@ -80,4 +80,4 @@ def test_damaged_settings_are_named(memory, body):
 def test_loading_only_reads(memory):
     observed = ObservedStore(memory)
     load_settings(observed)
-    assert set(observed.counts) <= {"get", "head", "list_dir"}
+    assert set(observed.counts) <= {"get", "list_dir"}

@@ -13,6 +13,7 @@ from mooring.store.wrapped import Call, WrappedStore
 
 VERBS = {
     "get": lambda store: store.get("a"),
+    "read": lambda store: store.read("a"),
     "head": lambda store: store.head("a"),
     "existing": lambda store: store.existing(["a", "b"]),
     "list_dir": lambda store: store.list_dir(""),

@@ -104,24 +104,23 @@ def read_markers(store: Store, name: str, listing: Listing) -> tuple[Marker, ...
 
 def _read_root_marker(store: Store, name: str) -> Marker | None:
     path = foreign_marker_path(name)
-    meta = store.head(path)
-    body = store.get(path) if meta else None
-    if meta is None or body is None:
+    found = store.read(path)
+    if found is None:
         return None
-    said = _decode(body, _ForeignBody) or _ForeignBody()
-    deleted_at_ms = meta.modified_ms if said.deleted_at_ms is None else said.deleted_at_ms
+    said = _decode(found.body, _ForeignBody) or _ForeignBody()
+    deleted_at_ms = found.meta.modified_ms if said.deleted_at_ms is None else said.deleted_at_ms
     ttl_ms = None if said.ttl_ms is None else clamp_ms(said.ttl_ms)
-    return Marker(path, meta.mark, clamp_ms(deleted_at_ms), ttl_ms)
+    return Marker(path, found.meta.mark, clamp_ms(deleted_at_ms), ttl_ms)
 
 
 def _read_nested_marker(store: Store, name: str) -> Marker | None:
     path = nested_marker_path(name)
-    meta, body = store.head(path), store.get(path)
-    # One of ours that is deleted between the two must not be taken for a foreign one.
-    if meta is None or body is None:
+    found = store.read(path)
+    if found is None:
         return None
-    own = _decode(body, _OwnBody)
-    return Marker(path, meta.mark, meta.modified_ms, None, own.mooring_seq if own else None)
+    own = _decode(found.body, _OwnBody)
+    seq = own.mooring_seq if own else None
+    return Marker(path, found.meta.mark, found.meta.modified_ms, None, seq)
 
 
 def settle_markers(store: Store, chains: Chains, chain: Chain) -> None:

@@ -1,6 +1,6 @@
 """Objects under one root: the only way to the bytes of a catalog."""
 
-from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, Store
+from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, Store, StoredObject
 from mooring.store.opening import open_store
 from mooring.store.probe import probe_store
 
@@ -10,6 +10,7 @@ __all__ = [
     "ObjectMeta",
     "ObjectTag",
     "Store",
+    "StoredObject",
     "open_store",
     "probe_store",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Capabilities", "Listing", "ObjectMeta", "ObjectTag", "Store"]
+__all__ = ["Capabilities", "Listing", "ObjectMeta", "ObjectTag", "Store", "StoredObject"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,14 @@ class ObjectMeta:
         An S3 etag is a hash of the content, so equal content written twice differs by time alone.
         """
         return f"{self.tag.etag or self.tag.generation}@{self.modified_ms}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as one read gave it: content and description belong together."""
+
+    body: bytes
+    meta: ObjectMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,10 @@ class Store(Protocol):
 
     def get(self, path: str) -> bytes | None:
         """Return the object's content, or None where there is none."""
+        ...
+
+    def read(self, path: str) -> StoredObject | None:
+        """Return content and description of an object by one request, or None."""
         ...
 
     def head(self, path: str) -> ObjectMeta | None:

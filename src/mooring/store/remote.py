@@ -33,7 +33,7 @@ from mooring.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag
+from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, StoredObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,6 +98,15 @@ class RemoteStore:
         with _translated(path):
             try:
                 return bytes(obstore.get(self._store, path).bytes())
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def read(self, path: str) -> StoredObject | None:
+        """Return content, size, time and tag of an object with one get."""
+        with _translated(path):
+            try:
+                found = obstore.get(self._store, path)
+                return StoredObject(bytes(found.bytes()), _meta(found.meta))
             except (NotFoundError, FileNotFoundError):
                 return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, Store
+    from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, Store, StoredObject
 
 __all__ = ["Call", "WrappedStore"]
 
@@ -54,6 +54,10 @@ class WrappedStore:
     def get(self, path: str) -> bytes | None:
         """Get an object."""
         return self._around(Call("get", path), lambda: self.inner.get(path))
+
+    def read(self, path: str) -> StoredObject | None:
+        """Get an object and its description."""
+        return self._around(Call("read", path), lambda: self.inner.read(path))
 
     def head(self, path: str) -> ObjectMeta | None:
         """Head an object."""
