@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 
 from bench.report import describe_machine, print_json, print_tables
 
-BENCHES = ("listing", "operations", "requests", "startup")
+BENCHES = ("listing", "manifest", "operations", "requests", "startup", "writers")
 
 
 def main() -> int:
@@ -19,6 +20,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--check", action="store_true", help="end with 1 where a target is missed")
     args = parser.parse_args()
+    # Lance reads it when it is imported; it warns of every commit that loses a race.
+    os.environ.setdefault("LANCE_LOG", "error")
     machine = describe_machine()
     sections = []
     for name in args.bench or BENCHES:

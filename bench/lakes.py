@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TINY", "fill", "open_pylance", "workspace"]
 
+_LISTING_ONLY = {"manifest_enabled": "false"}
 TINY = pa.table({"n": pa.array([1, 2, 3], pa.int64())})
 
 
@@ -59,6 +60,7 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def open_pylance(root: Path) -> lance_namespace.LanceNamespace:
-    """Open a directory with pylance's own namespace, without a manifest."""
-    return lance_namespace.connect("dir", {"root": str(root), "manifest_enabled": "false"})
+def open_pylance(root: Path, *, manifest: bool = False) -> lance_namespace.LanceNamespace:
+    """Open a directory with pylance's own namespace: without a manifest, or by its defaults."""
+    properties = {"root": str(root)}
+    return lance_namespace.connect("dir", properties | ({} if manifest else _LISTING_ONLY))

@@ -11,9 +11,14 @@ import mooring
 from bench.lakes import fill, open_pylance, workspace
 from bench.report import Figure, Section
 from bench.timing import time_once, time_pairs
+from mooring.directory.migration import Migration
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lance_namespace import LanceNamespace
+
+    from mooring.catalog import Catalog
 
 __all__ = ["SIZES", "run"]
 
@@ -22,42 +27,104 @@ SIZES = {True: (1_000, 5), False: (10_000, 9)}
 
 
 def run(*, quick: bool) -> Section:
-    """Measure listings of a directory before and after it is adopted."""
+    """Measure listings of a directory before and after it is adopted and migrated."""
     count, rounds = SIZES[quick]
     with workspace() as space:
         root = space / "lake"
         names = fill(root, count)
         never = _list_unadopted(root, names, rounds)
-        adoption_s = time_once(lambda: mooring.connect(root).backend.initialize(adopt=True))
+        adoption_s = time_once(lambda: _open_listing(root).backend.initialize(adopt=True))
         adopted = _list_adopted(root, names, rounds)
+        default = _list_by_default(root, names, rounds)
+        migration_s = time_once(lambda: Migration(mooring.connect(root).backend).run())
+        migrated = _list_migrated(root, names, rounds)
         trash = _list_with_trash(root, names, rounds)
+    once = [
+        Figure(f"adopt {count:,} tables, once", adoption_s),
+        Figure(f"migrate {count:,} tables, once", migration_s, at_most=60),
+    ]
     return Section(
         f"Listing {count:,} tables on disk",
-        [*adopted, *never, *trash, Figure(f"adopt {count:,} tables, once", adoption_s)],
+        [*adopted, *never, *default, *migrated, *trash, *once],
         [
             "the bare scan is [entry.name for entry in os.scandir(root)]",
             "list_tables through LanceNamespace is the same request to mooring and to pylance",
+            "by default a manifest is looked for; else both are told that there is none",
         ],
     )
 
 
+def _open_listing(root: Path) -> Catalog:
+    """Open a directory without a manifest."""
+    return mooring.connect(root, manifest_enabled=False)
+
+
 def _list_unadopted(root: Path, names: list[str], rounds: int) -> list[Figure]:
-    catalog = mooring.connect(root)
-    assert catalog.list_tables() == names
-    took = time_pairs({"mooring": catalog.list_tables, "scan": lambda: _scan(root)}, rounds=rounds)
+    catalogs = {"listing": _open_listing(root), "default": mooring.connect(root)}
+    for catalog in catalogs.values():
+        assert catalog.list_tables() == names
+    calls = {kind: catalog.list_tables for kind, catalog in catalogs.items()}
+    took = time_pairs({**calls, "scan": lambda: _scan(root)}, rounds=rounds)
+    beside = {"beside": "bare scan", "theirs": took["scan"], "within": 8}
     what = "Catalog.list_tables, never adopted"
-    return [Figure(what, took["mooring"], beside="bare scan", theirs=took["scan"], within=8)]
+    return [
+        Figure(what, took["listing"], **beside),
+        Figure(f"{what}, by default", took["default"], **beside),
+    ]
 
 
 def _list_adopted(root: Path, names: list[str], rounds: int) -> list[Figure]:
+    catalog = _open_listing(root)
+    ours = mooring.DirectoryNamespace(root=str(root), manifest_enabled="false")
+    took = _time_listings(root, names, rounds, (catalog, ours, open_pylance(root)))
+    through, direct = "LanceNamespace.list_tables, adopted", "Catalog.list_tables, adopted"
+    return [
+        Figure(through, took["namespace"], beside="pylance", theirs=took["pylance"], at_least=30),
+        Figure(direct, took["catalog"], beside="bare scan", theirs=took["scan"], within=3),
+        Figure(through, took["namespace"], beside="bare scan", theirs=took["scan"], within=3),
+    ]
+
+
+def _list_by_default(root: Path, names: list[str], rounds: int) -> list[Figure]:
+    """List as users do who set nothing, in a directory that has no manifest yet."""
+    what = "list_tables, adopted, by default"
+    return _list_as_users_do(root, names, rounds, what, within=3)
+
+
+def _list_migrated(root: Path, names: list[str], rounds: int) -> list[Figure]:
+    """List again with all tables in a manifest, too: the manifest and the listing are merged."""
+    return _list_as_users_do(root, names, rounds, "list_tables, migrated, by default")
+
+
+def _list_as_users_do(
+    root: Path, names: list[str], rounds: int, what: str, *, within: float | None = None
+) -> list[Figure]:
     catalog = mooring.connect(root)
     ours = mooring.DirectoryNamespace(root=str(root))
-    theirs = open_pylance(root)
+    theirs = open_pylance(root, manifest=True)
+    took = _time_listings(root, names, rounds, (catalog, ours, theirs))
+    scan = {"beside": "bare scan", "theirs": took["scan"], "within": within}
+    return [
+        Figure(
+            f"LanceNamespace.{what}", took["namespace"], beside="pylance", theirs=took["pylance"]
+        ),
+        Figure(f"Catalog.{what}", took["catalog"], **scan),
+    ]
+
+
+def _time_listings(
+    root: Path,
+    names: list[str],
+    rounds: int,
+    opened: tuple[Catalog, LanceNamespace, LanceNamespace],
+) -> dict[str, float]:
+    """Time a catalog, its namespace, pylance's and a bare scan, after a look at their answers."""
+    catalog, ours, theirs = opened
     everything = ListTablesRequest(id=[])
     assert catalog.list_tables() == names
     assert ours.list_tables(everything).tables == names
     assert sorted(theirs.list_tables(everything).tables) == names
-    took = time_pairs(
+    return time_pairs(
         {
             "catalog": catalog.list_tables,
             "scan": lambda: _scan(root),
@@ -67,32 +134,30 @@ def _list_adopted(root: Path, names: list[str], rounds: int) -> list[Figure]:
         rounds=rounds,
         warm=False,
     )
-    through, direct = "LanceNamespace.list_tables, adopted", "Catalog.list_tables, adopted"
-    return [
-        Figure(through, took["namespace"], beside="pylance", theirs=took["pylance"], at_least=30),
-        Figure(direct, took["catalog"], beside="bare scan", theirs=took["scan"], within=3),
-        Figure(through, took["namespace"], beside="bare scan", theirs=took["scan"], within=3),
-    ]
 
 
 def _list_with_trash(root: Path, names: list[str], rounds: int) -> list[Figure]:
     """List again with a tenth of the tables dropped: their decisions lie in the same directory."""
-    catalog = mooring.connect(root)
+    catalog = _open_listing(root)
     for name in names[::10]:
         catalog.drop_table(name)
     live = [name for index, name in enumerate(names) if index % 10]
-    assert catalog.list_tables() == live
+    default = mooring.connect(root)
+    assert catalog.list_tables() == default.list_tables() == live
     took = time_pairs(
         {
             "live": catalog.list_tables,
+            "default": default.list_tables,
             "trash": catalog.list_purgable_tables,
             "scan": lambda: _scan(root),
         },
         rounds=rounds,
     )
     beside = {"beside": "bare scan", "theirs": took["scan"]}
+    what = "Catalog.list_tables, a tenth of them dropped"
     return [
-        Figure("Catalog.list_tables, a tenth of them dropped", took["live"], **beside),
+        Figure(what, took["live"], **beside),
+        Figure(f"{what}, migrated, by default", took["default"], **beside),
         Figure("Catalog.list_purgable_tables, the same catalog", took["trash"], **beside),
     ]
 

@@ -15,7 +15,8 @@ import mooring
 from bench.lakes import TINY, fill, open_pylance, workspace
 from bench.report import Figure, Section
 from bench.timing import time_pairs
-from mooring.directory.backend import DirectoryBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
 from mooring.namespace.lance import LanceAdapter
 from mooring.store.local import LocalStore
 
@@ -55,47 +56,72 @@ def run(*, quick: bool) -> Section:
             f"Mooring syncs changes to disk, {sync_s * 1e3:.2f} ms a file here; pylance does not",
             "pylance's drop deletes the table's files; Mooring's can be undone",
             "unsynced is the same code with fsync turned off, for comparison only",
+            "by default every table also gets its row in a manifest; else there is no manifest",
         ],
     )
 
 
 def _time_beside_pylance(space: Path, calls: int) -> list[Figure]:
-    """The same requests to three namespaces, each on a directory of its own."""
-    for who in ("synced", "unsynced", "pylance"):
+    """The same requests to several namespaces, each on a directory of its own."""
+    for who in ("synced", "unsynced", "pylance", "default", "pylance by default"):
         names = fill(space / who, calls)
     namespaces = {
         "synced": _open_ours(space / "synced", durable=True),
         "unsynced": _open_ours(space / "unsynced", durable=False),
         "pylance": open_pylance(space / "pylance"),
+        "default": _open_default(space / "default"),
+        "pylance by default": open_pylance(space / "pylance by default", manifest=True),
     }
-    figures = []
+    figures: list[Figure] = []
+    by_default: list[Figure] = []
     for what in _REQUESTS:
-        callers = {who: _caller(namespace, what) for who, namespace in namespaces.items()}
+        callers = {who: _caller(who, namespace, what) for who, namespace in namespaces.items()}
         took = _time_each(callers, names)
         beside = {"beside": "pylance", "theirs": took["pylance"]}
         figures.append(Figure(what, took["synced"], **beside))
         if what in _CHANGES:
             figures.append(Figure(f"{what}, unsynced", took["unsynced"], **beside))
-    return figures
+        beside["theirs"] = took["pylance by default"]
+        by_default.append(Figure(f"{what}, by default", took["default"], **beside))
+    return [*figures, *by_default]
 
 
 def _open_ours(root: Path, *, durable: bool) -> LanceAdapter:
-    backend = DirectoryBackend(LocalStore(root, durable=durable), author="bench")
+    backend = ListingBackend(Home(LocalStore(root, durable=durable), author="bench"))
     backend.initialize(adopt=True)
     return LanceAdapter(backend, str(root))
 
 
-def _caller(namespace: spec.LanceNamespace, what: str) -> Callable[[str], object]:
+def _open_default(root: Path) -> LanceAdapter:
+    """Open an adopted directory with all settings as they are for everybody."""
+    catalog = mooring.connect(root)
+    catalog.backend.initialize(adopt=True)
+    return LanceAdapter(catalog.backend, str(root))
+
+
+def _caller(who: str, namespace: spec.LanceNamespace, what: str) -> Callable[[str], object]:
     method, request = getattr(namespace, what), _REQUESTS[what]
-    prefix = "new-" if what == "declare_table" else ""
+    # By default pylance does not find a table that it should drop by its directory alone.
+    is_new = what == "declare_table" or (what == "drop_table" and who.endswith("default"))
+    prefix = "new-" if is_new else ""
     return lambda name: method(request(id=[prefix + name]))
 
 
 def _time_lifecycle(space: Path, calls: int) -> list[Figure]:
-    """What pylance has no call for, by itself."""
-    root = space / "life"
+    """What pylance has no call for, without a manifest and by default."""
+    listing = _time_verbs(space / "life", calls, manifest_enabled=False)
+    default = _time_verbs(space / "life-default", calls, manifest_enabled=True)
+    beside = {"beside": "without a manifest"}
+    figures = [Figure(what, took) for what, took in listing.items()]
+    return figures + [
+        Figure(f"{what}, by default", took, theirs=listing[what], **beside)
+        for what, took in default.items()
+    ]
+
+
+def _time_verbs(root: Path, calls: int, *, manifest_enabled: bool) -> dict[str, float]:
     names = fill(root, calls)
-    catalog = mooring.connect(root)
+    catalog = mooring.connect(root, manifest_enabled=manifest_enabled)
     catalog.backend.initialize(adopt=True)
     verbs = {
         "table_status": catalog.table_status,
@@ -109,22 +135,27 @@ def _time_lifecycle(space: Path, calls: int) -> list[Figure]:
         "purge_table": catalog.purge_table,
     }
     medians = {what: _time_each({what: call}, names)[what] for what, call in verbs.items()}
-    return [Figure(what, took) for what, took in medians.items() if what not in _STEPS]
+    return {what: took for what, took in medians.items() if what not in _STEPS}
 
 
 def _time_creation(space: Path, calls: int, rows: pa.Table, what: str) -> list[Figure]:
-    catalog = mooring.connect(space / f"created-{rows.num_rows}")
+    listing = mooring.connect(space / f"created-{rows.num_rows}", manifest_enabled=False)
+    default = mooring.connect(space / f"default-{rows.num_rows}")
     bare = space / f"bare-{rows.num_rows}"
     numbers = count()
     took = time_pairs(
         {
-            "mooring": lambda: catalog.create_table(f"t{next(numbers)}", rows),
+            "listing": lambda: listing.create_table(f"t{next(numbers)}", rows),
+            "default": lambda: default.create_table(f"t{next(numbers)}", rows),
             "lance": lambda: lance.write_dataset(rows, bare / f"t{next(numbers)}.lance"),
         },
         rounds=calls,
     )
     beside = {"beside": "write_dataset", "theirs": took["lance"]}
-    return [Figure(f"create_table, {what}", took["mooring"], **beside)]
+    return [
+        Figure(f"create_table, {what}", took["listing"], **beside),
+        Figure(f"create_table, {what}, by default", took["default"], **beside),
+    ]
 
 
 def _numbers(size: int) -> pa.Table:

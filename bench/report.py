@@ -12,7 +12,7 @@ from typing import Literal
 
 __all__ = ["Figure", "Section", "describe_machine", "print_json", "print_tables"]
 
-Kind = Literal["seconds", "requests"]
+Kind = Literal["seconds", "requests", "count"]
 _PACKAGES = ("mooring", "pylance", "lance-namespace", "pyarrow", "obstore", "msgspec", "typer")
 
 
@@ -22,8 +22,8 @@ class Figure:
 
     Attributes:
         what: What was done.
-        ours: Mooring's seconds or requests.
-        kind: Which of the two.
+        ours: Mooring's seconds, requests or how many.
+        kind: Which of the three.
         beside: Whose value stands beside it.
         theirs: That value.
         at_least: How many times faster than the other it has to be.
@@ -159,7 +159,7 @@ def _ratio(figure: Figure) -> str:
 
 
 def _show(value: float, kind: Kind) -> str:
-    if kind == "requests":
+    if kind != "seconds":
         return f"{value:g}"
     if value >= 10:
         return f"{value:.1f} s"

@@ -12,6 +12,7 @@ import mooring
 from bench.lakes import fill, workspace
 from bench.report import Figure, Section
 from bench.timing import time_pairs
+from mooring.directory.migration import Migration
 
 __all__ = ["run"]
 
@@ -26,14 +27,17 @@ def run(*, quick: bool) -> Section:
     imported = _time_import("mooring", rounds)
     beside = {"beside": "lance_namespace", "theirs": _time_import("lance_namespace", 3)}
     with workspace() as space:
-        root = space / "lake"
-        fill(root, 100)
-        mooring.connect(root).backend.initialize(adopt=True)
+        root, migrated = space / "lake", space / "migrated"
+        for directory in (root, migrated):
+            fill(directory, 100)
+            mooring.connect(directory).backend.initialize(adopt=True)
+        Migration(mooring.connect(migrated).backend).run()
         took = time_pairs(
             {
                 "python": lambda: _call(_PYTHON, "-c", "pass"),
                 "help": lambda: _call(_MOORING, "--help"),
                 "ls": lambda: _call(_MOORING, "ls", str(root)),
+                "migrated": lambda: _call(_MOORING, "ls", str(migrated)),
             },
             rounds,
         )
@@ -44,6 +48,7 @@ def run(*, quick: bool) -> Section:
             Figure("import mooring", imported, at_most=0.150, **beside),
             Figure("mooring --help", took["help"], at_most=0.400, **bare),
             Figure("mooring ls, 100 tables on disk", took["ls"], at_most=0.700, **bare),
+            Figure("mooring ls, the same with a manifest", took["migrated"], **bare),
         ],
         ["imports as python -X importtime tells them, commands from start to end of the process"],
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["time_once", "time_pairs"]
+__all__ = ["time_once", "time_pairs", "time_rounds"]
 
 
 def time_once(run: Callable[[], object]) -> float:
@@ -25,12 +25,31 @@ def time_pairs(
 ) -> dict[str, float]:
     """Return the median seconds of each contender.
 
+    Args:
+        contenders: What to call, by name.
+        rounds: How often to call each.
+        warm: Call each once first, unmeasured.
+    """
+    taken = time_rounds(contenders, rounds, warm=warm)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def time_rounds(
+    contenders: Mapping[str, Callable[[], object]],
+    rounds: int,
+    *,
+    warm: bool = True,
+    before: Callable[[], object] | None = None,
+) -> dict[str, list[float]]:
+    """Return the seconds of every call of each contender.
+
     They take turns, and every round begins with another one. No garbage is collected meanwhile.
 
     Args:
         contenders: What to call, by name.
         rounds: How often to call each.
         warm: Call each once first, unmeasured.
+        before: Called before every call, unmeasured.
     """
     names = list(contenders)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -43,7 +62,9 @@ def time_pairs(
         for turn in range(rounds):
             shift = turn % len(names)
             for name in names[shift:] + names[:shift]:
+                if before is not None:
+                    before()
                 seconds[name].append(time_once(contenders[name]))
     finally:
         gc.enable()
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return seconds

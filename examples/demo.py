@@ -44,6 +44,7 @@ STEPS: list[Step] = []
 NEXT = {
     "mooring ls -c lake --all": "every table and its state",
     "mooring table describe flights -c lake": "",
+    "mooring namespace tree -c lake": "",
     "mooring table history planes -c lake -o json": "",
     "mooring table drop airports -c lake --ttl 3d": "",
     "mooring trash list -c lake": "",
@@ -128,6 +129,26 @@ def protect(lake: Catalog, _: dict[str, pa.Table]) -> object:
         return lake.drop_table("flights")
     except mooring.errors.ProtectedError as refusal:
         return refusal
+
+
+@step
+def nest(lake: Catalog, data: dict[str, pa.Table]) -> object:
+    """Make namespaces within namespaces; a table in them is renamed by one row."""
+    lake.create_namespace("reference", {"owner": "data team", "mooring.retention": "30d"})
+    lake.create_namespace("reference$codes")
+    lake.create_table("reference$codes$carriers", data["airlines"])
+    lake.rename_table("reference$codes$carriers", "reference$carriers")
+    lake.rename_table("weather", "reference$weather")
+    return lake.list_tables(), [str(table) for table in lake.list_all_tables()]
+
+
+@step
+def drop_tree(lake: Catalog, _: dict[str, pa.Table]) -> object:
+    """Drop a whole namespace in one commit, and bring it back whole."""
+    lake.drop_namespace("reference", cascade=True)
+    dropped = lake.list_purgable_tables()
+    lake.undrop_namespace("reference")
+    return dropped, f"{lake.table('reference$weather').count():,} rows of weather are back"
 
 
 @step

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import lance
 import pyarrow as pa
 
-from mooring.directory.backend import DirectoryBackend
+import mooring
+from mooring.directory.compat_backend import CompatBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
+from mooring.directory.manifest import MANIFEST_DIR
 from mooring.identifiers import ObjectId
 from mooring.namespace.api import CreateMode
 from mooring.store import open_store
@@ -17,10 +21,25 @@ from mooring.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mooring.catalog import Catalog
     from mooring.namespace.api import Backend, TableInfo
+    from mooring.opening import DirectoryBackend
     from mooring.store import Store
 
-__all__ = ["DISK", "KINDS", "MOTO", "SEAWEEDFS", "FakeClock", "Kind", "Lake", "rows", "table_id"]
+__all__ = [
+    "COMPAT_DISK",
+    "COMPAT_MOTO",
+    "DISK",
+    "KINDS",
+    "MANIFEST_DISK",
+    "MANIFEST_MOTO",
+    "MOTO",
+    "FakeClock",
+    "Kind",
+    "Lake",
+    "rows",
+    "table_id",
+]
 
 NOON_MS = 1_800_000_000_000
 _MARK_LIMIT_S = 10.0
@@ -47,9 +66,10 @@ class Kind:
     Attributes:
         name: For test ids.
         server: The fixture that serves it; None for the disk.
-        levels: As the backend says.
-        renames: Whether tables can get another name.
-        honours_markers: Whether V1 markers of other programs count.
+        manifest: Whether the catalog keeps a manifest: it has namespaces, properties and several
+            names for one location, and identifiers have their delimiter.
+        listing: Whether root tables lie in `<name>.lance`, where a V1 reader finds them, and live
+            by their chain of decisions.
         has_directories: Whether the storage can hold an empty directory.
         lists_emptied: Whether a listing shows a directory for a while after its last object was
             deleted. SeaweedFS removes empty folders in the background, within minutes.
@@ -57,22 +77,51 @@ class Kind:
 
     name: str
     server: str | None = None
-    levels: int | None = 1
-    renames: bool = False
-    honours_markers: bool = True
+    manifest: bool = False
+    listing: bool = True
     has_directories: bool = False
     lists_emptied: bool = False
+
+    @property
+    def levels(self) -> int | None:
+        """The level of every table where there is one level only."""
+        return None if self.manifest else 1
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """The arguments of ``mooring.connect`` that open this kind."""
+        return {"manifest_enabled": self.manifest, "dir_listing_enabled": self.listing}
 
 
 DISK = Kind("directory-disk", has_directories=True)
 MOTO = Kind("directory-moto", server="moto")
 SEAWEEDFS = Kind("directory-seaweedfs", server="seaweedfs", lists_emptied=True)
-KINDS = (DISK, MOTO, SEAWEEDFS)
+COMPAT_DISK = replace(DISK, name="compat-disk", manifest=True)
+COMPAT_MOTO = replace(MOTO, name="compat-moto", manifest=True)
+COMPAT_SEAWEEDFS = replace(SEAWEEDFS, name="compat-seaweedfs", manifest=True)
+MANIFEST_DISK = replace(COMPAT_DISK, name="manifest-disk", listing=False)
+MANIFEST_MOTO = replace(COMPAT_MOTO, name="manifest-moto", listing=False)
+MANIFEST_SEAWEEDFS = replace(COMPAT_SEAWEEDFS, name="manifest-seaweedfs", listing=False)
+KINDS = (
+    DISK,
+    MOTO,
+    SEAWEEDFS,
+    COMPAT_DISK,
+    COMPAT_MOTO,
+    COMPAT_SEAWEEDFS,
+    MANIFEST_DISK,
+    MANIFEST_MOTO,
+    MANIFEST_SEAWEEDFS,
+)
 
 
-def table_id(name: str) -> ObjectId:
-    """Return the identifier of a table of the root."""
-    return ObjectId.of([name])
+def table_id(*names: str) -> ObjectId:
+    """Return the identifier of a table, of the root or of namespaces."""
+    return ObjectId.of(names)
+
+
+def _id(name: str | ObjectId) -> ObjectId:
+    return name if isinstance(name, ObjectId) else table_id(name)
 
 
 def rows(values: Sequence[int]) -> pa.RecordBatchReader:
@@ -97,9 +146,25 @@ class Lake:
     def open(
         self, *, author: str = "alice", read_only: bool = False, store: Store | None = None
     ) -> DirectoryBackend:
-        """Open the catalog anew, as another process would."""
+        """Open the catalog anew, as another process would: it shares nothing with any other."""
         store = store or open_store(self.uri, self.options)
-        return DirectoryBackend(store, author=author, read_only=read_only, clock=self.clock)
+        home = Home(store, author=author, read_only=read_only, clock=self.clock)
+        if not self.kind.manifest:
+            return ListingBackend(home)
+        return CompatBackend(home, listing=self.kind.listing)
+
+    def connect(self, **options: object) -> Catalog:
+        """Open the catalog as people do, in its kind."""
+        return mooring.connect(
+            self.uri, storage_options=self.options, **{**self.kind.flags, **options}
+        )
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What `mooring.DirectoryNamespace` needs to open the catalog in its kind."""
+        storage = {f"storage.{key}": value for key, value in self.options.items()}
+        flags = {key: str(value).lower() for key, value in self.kind.flags.items()}
+        return {"root": self.uri, **flags, **storage}
 
     @property
     def backend(self) -> DirectoryBackend:
@@ -108,45 +173,64 @@ class Lake:
             self._backend = self.open()
         return self._backend
 
+    @property
+    def listed(self) -> ListingBackend:
+        """The part of the catalog that decides about `<name>.lance` directories."""
+        backend = self.backend
+        return backend if isinstance(backend, ListingBackend) else backend._listed
+
     def create(
         self,
-        name: str,
+        name: str | ObjectId,
         values: Sequence[int] = (1, 2, 3),
         mode: CreateMode = CreateMode.CREATE,
         backend: Backend | None = None,
     ) -> TableInfo:
         """Create a table of one column."""
-        return (backend or self.backend).create_table(table_id(name), rows(values), mode)
+        return (backend or self.backend).create_table(_id(name), rows(values), mode)
 
-    def drop(self, *names: str) -> None:
+    def make(self, *namespaces: str) -> None:
+        """Make namespaces, given in string style."""
+        for name in namespaces:
+            self.backend.create_namespace(ObjectId.parse(name), {})
+
+    def drop(self, *names: str | ObjectId) -> None:
         """Drop tables with the default time to live."""
         for name in names:
-            self.backend.drop_table(table_id(name))
+            self.backend.drop_table(_id(name))
 
     def names(self) -> list[str]:
-        """List the live tables, through a catalog opened anew."""
+        """List the live tables of the root, through a catalog opened anew."""
         return self.open().list_tables(ObjectId())
+
+    def tables(self) -> list[str]:
+        """List the live tables of all namespaces, through a catalog opened anew."""
+        return [str(found) for found in self.open().list_all_tables()]
 
     def trash(self) -> list[str]:
         """List the dropped tables."""
-        return [found.id.name for found in self.open().list_purgable_tables()]
+        return [str(found.id) for found in self.open().list_purgable_tables()]
 
-    def dataset(self, name: str, version: int | None = None) -> lance.LanceDataset:
+    def dataset(self, name: str | ObjectId, version: int | None = None) -> lance.LanceDataset:
         """Open a live table with Lance."""
-        info = self.backend.describe_table(table_id(name))
+        info = self.backend.describe_table(_id(name))
         return lance.dataset(
             info.location, version=version, storage_options=dict(info.storage_options) or None
         )
 
-    def values(self, name: str, version: int | None = None) -> list[int]:
+    def values(self, name: str | ObjectId, version: int | None = None) -> list[int]:
         """Read a live table of one column."""
         return self.dataset(name, version).to_table()["n"].to_pylist()
 
     def files(self, name: str) -> set[str]:
-        """List what lies in a table's directory, by path below it."""
+        """List what lies in the directory of a root table, by path below it."""
         top = f"{name}.lance/"
         found = self.store.list_prefix(top.rstrip("/"))
         return {meta.path.removeprefix(top) for meta in found}
+
+    def directories(self) -> set[str]:
+        """Name the directories of tables below the root, the manifest's left out."""
+        return set(self.store.list_dir("").directories) - {MANIFEST_DIR}
 
     # -- as other programs -------------------------------------------------------------------
 

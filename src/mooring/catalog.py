@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mooring.clock import parse_ttl
-from mooring.errors import InvalidInputError
+from mooring.errors import InvalidInputError, InvalidNameError, NamespaceNotFoundError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
 from mooring.namespace.states import Exists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from lance import LanceDataset
@@ -64,11 +64,107 @@ class Catalog:
             raise InvalidInputError(msg)
         return ObjectId.of(name)
 
+    def _table(self, name: Name) -> ObjectId:
+        table = self.identifier(name)
+        if table.is_root:
+            msg = "a table needs a name"
+            raise InvalidNameError(msg)
+        return table
+
+    def _namespace(self, name: Name) -> ObjectId:
+        return ROOT if name == "" else self.identifier(name)
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    def list_namespaces(self, parent: Name = ROOT) -> list[str]:
+        """Name the namespaces directly in one, sorted."""
+        return self.backend.list_namespaces(self._namespace(parent))
+
+    def namespace_exists(self, name: Name) -> bool:
+        """Whether a namespace has this name."""
+        try:
+            self.describe_namespace(name)
+        except NamespaceNotFoundError:
+            return False
+        return True
+
+    def describe_namespace(self, name: Name = ROOT) -> dict[str, str]:
+        """Return a namespace's properties.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+        """
+        return dict(self.backend.describe_namespace(self._namespace(name)))
+
+    def create_namespace(
+        self,
+        name: Name,
+        properties: Mapping[str, str] | None = None,
+        *,
+        mode: str = "create",
+    ) -> dict[str, str]:
+        """Make a namespace and return its properties.
+
+        Args:
+            name: Its name; the namespace around it must be there.
+            properties: A description, an owner, labels; ``mooring.retention`` is how long what
+                is dropped in it stays in the trash, ``mooring.protected`` makes drops refuse.
+            mode: ``create`` fails where it exists, ``exist_ok`` leaves it as it is,
+                ``overwrite`` replaces its properties.
+
+        Raises:
+            NamespaceAlreadyExistsError: it exists, and the mode is ``create``.
+            NamespaceNotFoundError: the namespace around it is not there.
+            TableAlreadyExistsError: a table has the name.
+            UnsupportedError: this kind of catalog has no namespaces.
+        """
+        parsed = CreateMode.parse(mode)
+        return dict(self.backend.create_namespace(self.identifier(name), properties or {}, parsed))
+
+    def update_namespace(self, name: Name, updates: Mapping[str, str | None]) -> dict[str, str]:
+        """Change properties of a namespace, None removes one; return all.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+        """
+        return dict(self.backend.update_namespace(self._namespace(name), updates))
+
+    def drop_namespace(
+        self, name: Name, *, cascade: bool = False, ttl: str | None = None
+    ) -> dict[str, str]:
+        """Hide a namespace; it can be brought back whole.
+
+        Args:
+            name: The namespace.
+            cascade: Drop all that is in it along; otherwise it must be empty.
+            ttl: How long it should stay in the trash.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            NamespaceNotEmptyError: something is in it.
+            ProtectedError: it, or something in it, is protected.
+        """
+        wanted = None if ttl is None else Ttl(parse_ttl(ttl))
+        return dict(self.backend.drop_namespace(self.identifier(name), cascade=cascade, ttl=wanted))
+
+    def undrop_namespace(self, name: Name) -> int:
+        """Bring a dropped namespace back with all that was dropped with it; tell how many.
+
+        Raises:
+            NamespaceNotFoundError: no dropped namespace has this name.
+            ConflictError: a name is taken meanwhile.
+        """
+        return self.backend.undrop_namespace(self.identifier(name))
+
     # -- reading -----------------------------------------------------------------------------
+
+    def list_all_tables(self) -> list[ObjectId]:
+        """Return the identifiers of the live tables of all namespaces, sorted."""
+        return self.backend.list_all_tables()
 
     def list_tables(self, namespace: Name = ROOT, *, include_declared: bool = True) -> list[str]:
         """Name the live tables directly in a namespace, sorted."""
-        parent = ROOT if namespace == "" else self.identifier(namespace)
+        parent = self._namespace(namespace)
         return self.backend.list_tables(parent, include_declared=include_declared)
 
     def table_exists(self, name: Name) -> bool:
@@ -77,7 +173,7 @@ class Catalog:
 
     def table_status(self, name: Name) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
-        return self.backend.table_status(self.identifier(name))
+        return self.backend.table_status(self._table(name))
 
     def describe_table(self, name: Name) -> TableInfo:
         """Locate a live table.
@@ -85,7 +181,7 @@ class Catalog:
         Raises:
             TableNotFoundError: no live table has this name.
         """
-        return self.backend.describe_table(self.identifier(name), check_declared=True)
+        return self.backend.describe_table(self._table(name), check_declared=True)
 
     def table(self, name: Name) -> Table:
         """Return a live table, to read it.
@@ -93,11 +189,11 @@ class Catalog:
         Raises:
             TableNotFoundError: no live table has this name.
         """
-        return Table(self, self.backend.describe_table(self.identifier(name)))
+        return Table(self, self.backend.describe_table(self._table(name)))
 
     def history(self, name: Name) -> list[Change]:
         """Tell what happened to a table in the catalog, oldest first."""
-        return self.backend.table_history(self.identifier(name))
+        return self.backend.table_history(self._table(name))
 
     # -- making tables -------------------------------------------------------------------------
 
@@ -108,6 +204,7 @@ class Catalog:
         *,
         schema: pa.Schema | None = None,
         mode: str = "create",
+        properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Create a table.
 
@@ -118,6 +215,7 @@ class Catalog:
             schema: The schema for rows that bring none.
             mode: ``create`` fails where the table exists, ``exist_ok`` leaves it as it is,
                 ``overwrite`` makes the data its next version.
+            properties: A description, an owner, labels, where the catalog keeps a manifest.
 
         Raises:
             TableAlreadyExistsError: the table exists, and the mode is ``create``.
@@ -126,32 +224,46 @@ class Catalog:
         """
         from mooring.tables.rows import to_reader  # imports pyarrow
 
-        table = self.identifier(name)
+        table = self._table(name)
         rows = to_reader(data, schema)
-        return Table(self, self.backend.create_table(table, rows, CreateMode.parse(mode)))
+        info = self.backend.create_table(table, rows, CreateMode.parse(mode), properties)
+        return Table(self, info)
 
-    def declare_table(self, name: Name) -> TableInfo:
+    def declare_table(
+        self, name: Name, *, properties: Mapping[str, str] | None = None
+    ) -> TableInfo:
         """Reserve a name without data.
 
         Raises:
             TableAlreadyExistsError: the name is taken.
             InvalidTableStateError: an earlier table of this name is in the way.
         """
-        return self.backend.declare_table(self.identifier(name))
+        return self.backend.declare_table(self._table(name), None, properties)
 
-    def register_table(self, name: Name, location: str | None = None) -> TableInfo:
+    def register_table(
+        self,
+        name: Name,
+        location: str | None = None,
+        *,
+        mode: str = "create",
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
         """Give a name to a table that lies in the catalog's storage.
 
         Args:
             name: The name.
             location: Relative to the catalog's root; where the layout has it unless given.
+            mode: ``create`` fails where the name is taken, ``overwrite`` drops what has it.
+            properties: A description, an owner, labels, where the catalog keeps a manifest.
 
         Raises:
             TableNotFoundError: nothing is there to register.
             TableAlreadyExistsError: the name is taken.
             InvalidInputError: the location is not one this catalog accepts.
         """
-        return self.backend.register_table(self.identifier(name), location)
+        allowed = (CreateMode.CREATE, CreateMode.OVERWRITE)
+        parsed = CreateMode.parse(mode, allowed)
+        return self.backend.register_table(self._table(name), location, parsed, properties)
 
     def deregister_table(self, name: Name) -> TableInfo:
         """Forget a table's name and keep its bytes.
@@ -161,7 +273,7 @@ class Catalog:
             ProtectedError: the table is protected.
             ConcurrentModificationError: somebody else's change came first.
         """
-        return self.backend.deregister_table(self.identifier(name))
+        return self.backend.deregister_table(self._table(name))
 
     def rename_table(self, name: Name, new_name: Name) -> TableInfo:
         """Give a table another name.
@@ -169,7 +281,7 @@ class Catalog:
         Raises:
             UnsupportedError: this kind of catalog cannot.
         """
-        return self.backend.rename_table(self.identifier(name), self.identifier(new_name))
+        return self.backend.rename_table(self._table(name), self._table(new_name))
 
     # -- the lifecycle -------------------------------------------------------------------------
 
@@ -187,7 +299,7 @@ class Catalog:
             ConcurrentModificationError: somebody else's change came first.
         """
         wanted = None if ttl is None else Ttl(parse_ttl(ttl))
-        return self.backend.drop_table(self.identifier(name), wanted)
+        return self.backend.drop_table(self._table(name), wanted)
 
     def undrop_table(self, name: Name, new_name: Name | None = None) -> TableInfo:
         """Bring a dropped table back, if wanted under another name.
@@ -197,8 +309,17 @@ class Catalog:
             ConcurrentModificationError: somebody else's change came first.
             UnsupportedError: this kind of catalog cannot change the name.
         """
-        new = None if new_name is None else self.identifier(new_name)
-        return self.backend.undrop_table(self.identifier(name), new)
+        new = None if new_name is None else self._table(new_name)
+        return self.backend.undrop_table(self._table(name), new)
+
+    def update_table(self, name: Name, updates: Mapping[str, str | None]) -> dict[str, str]:
+        """Change properties of a table, None removes one; return all.
+
+        Raises:
+            TableNotFoundError: no live table has this name.
+            UnsupportedError: this kind of catalog keeps no properties.
+        """
+        return dict(self.backend.update_table(self._table(name), updates))
 
     def protect_table(self, name: Name, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again.
@@ -207,7 +328,7 @@ class Catalog:
             TableNotFoundError: no live table has this name.
             ConcurrentModificationError: somebody else's change came first.
         """
-        self.backend.protect_table(self.identifier(name), protected=protected)
+        self.backend.protect_table(self._table(name), protected=protected)
 
     def list_purgable_tables(self, deleted_before_ms: int | None = None) -> list[DroppedTable]:
         """List the trash."""
@@ -220,13 +341,13 @@ class Catalog:
             TableNotFoundError: nothing dropped has this name.
             ConcurrentModificationError: somebody else's change came first.
         """
-        self.backend.purge_table(self.identifier(name), progress)
+        self.backend.purge_table(self._table(name), progress)
 
     def purge_tables(
         self, names: Sequence[Name] | None = None, progress: PurgeProgress | None = None
     ) -> PurgeReport:
         """Purge exactly these dropped tables, or all whose time in the trash is over."""
-        tables = None if names is None else [self.identifier(name) for name in names]
+        tables = None if names is None else [self._table(name) for name in names]
         return self.backend.purge_tables(tables, progress)
 
 

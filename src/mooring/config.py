@@ -33,9 +33,30 @@ __all__ = [
 
 DEFAULT_PROFILE = "default"
 # The keys of a profile and the settings they give.
-PROFILE_KEYS = {"uri": "catalog", "user": "user", "output": "output", "read_only": "read_only"}
-_NAMES = ("catalog", "profile", "user", "output", "read_only")
-_DEFAULTS = {"profile": DEFAULT_PROFILE, "output": "table", "read_only": "false"}
+PROFILE_KEYS = {
+    "uri": "catalog",
+    "user": "user",
+    "output": "output",
+    "read_only": "read_only",
+    "manifest_enabled": "manifest_enabled",
+    "dir_listing_enabled": "dir_listing_enabled",
+}
+_NAMES = (
+    "catalog",
+    "profile",
+    "user",
+    "output",
+    "read_only",
+    "manifest_enabled",
+    "dir_listing_enabled",
+)
+_DEFAULTS = {
+    "profile": DEFAULT_PROFILE,
+    "output": "table",
+    "read_only": "false",
+    "manifest_enabled": "true",
+    "dir_listing_enabled": "true",
+}
 _PREFIX = "MOORING_"
 _STORAGE_PREFIX = "MOORING_STORAGE__"
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

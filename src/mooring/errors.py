@@ -11,6 +11,7 @@
     │   └── TableVersionNotFoundError
     ├── ConflictError
     │   ├── NamespaceAlreadyExistsError
+    │   ├── NamespaceNotEmptyError
     │   ├── TableAlreadyExistsError
     │   └── ConcurrentModificationError   lost a race: read again, then retry
     ├── InvalidInputError
@@ -44,6 +45,7 @@ __all__ = [
     "MissingExtraError",
     "MooringError",
     "NamespaceAlreadyExistsError",
+    "NamespaceNotEmptyError",
     "NamespaceNotFoundError",
     "NotFoundError",
     "PermissionDeniedError",
@@ -137,6 +139,13 @@ class NamespaceAlreadyExistsError(ConflictError):
 
     code = 2
     iceberg_type = "AlreadyExistsException"
+
+
+class NamespaceNotEmptyError(ConflictError):
+    """Something is in the namespace, and it was not asked to go with it."""
+
+    code = 3
+    iceberg_type = "NamespaceNotEmptyException"
 
 
 class TableAlreadyExistsError(ConflictError):

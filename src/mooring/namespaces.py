@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from lance_namespace.errors import from_error_code
 
-from mooring.errors import InvalidInputError, MooringError, UnsupportedError
+from mooring.errors import InvalidInputError, MooringError
 from mooring.namespace.lance import LanceAdapter
 from mooring.opening import open_directory
 
 if TYPE_CHECKING:
-    from mooring.directory.backend import DirectoryBackend
+    from mooring.opening import DirectoryBackend
 
 __all__ = ["DirectoryNamespace"]
 
@@ -25,8 +25,8 @@ class DirectoryNamespace(LanceAdapter):
 
     Properties, all strings:
         root: The directory: a path or an ``s3://``, ``gs://`` or ``az://`` URI.
-        manifest_enabled: Must be ``false`` (and is by default): this release lists directories.
-        dir_listing_enabled: Must be ``true`` (and is by default).
+        manifest_enabled: Use the catalog's manifest; ``true`` by default.
+        dir_listing_enabled: Find root tables by their directories, too; ``true`` by default.
         read_only: Refuse every change.
         author: In whose name changes are recorded.
         storage.*: Options of the store, named as Lance names them.
@@ -65,19 +65,19 @@ def _open(properties: dict[str, str]) -> DirectoryBackend:
         known = ", ".join(sorted(_KNOWN))
         msg = f"unknown property '{unknown[0]}': known are {known} and {_STORAGE}*"
         raise InvalidInputError(msg)
-    if _flag(properties, "manifest_enabled", default=False):
-        msg = "manifest catalogs are not part of this release: leave manifest_enabled=false"
-        raise UnsupportedError(msg)
-    if not _flag(properties, "dir_listing_enabled", default=True):
-        msg = "without a manifest, dir_listing_enabled=false leaves nothing to read"
-        raise UnsupportedError(msg)
     options = {
         key.removeprefix(_STORAGE): value
         for key, value in properties.items()
         if key.startswith(_STORAGE)
     }
-    read_only = _flag(properties, "read_only", default=False)
-    return open_directory(root, options, read_only=read_only, author=properties.get("author"))
+    return open_directory(
+        root,
+        options,
+        read_only=_flag(properties, "read_only", default=False),
+        author=properties.get("author"),
+        manifest_enabled=_flag(properties, "manifest_enabled", default=True),
+        dir_listing_enabled=_flag(properties, "dir_listing_enabled", default=True),
+    )
 
 
 def _flag(properties: dict[str, str], key: str, *, default: bool) -> bool:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import getpass
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mooring.catalog import Catalog
-from mooring.directory.backend import DirectoryBackend
-from mooring.errors import UnsupportedError
+from mooring.directory.compat_backend import CompatBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
+from mooring.directory.manifest_backend import ManifestBackend
+from mooring.directory.sharing import share_manifest
+from mooring.errors import InvalidInputError, UnsupportedError
 from mooring.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["connect", "current_author", "open_directory"]
+__all__ = ["DirectoryBackend", "connect", "current_author", "open_directory"]
+
+DirectoryBackend: TypeAlias = CompatBackend | ListingBackend | ManifestBackend
 
 # Kinds of catalogs that the contract names and this release does not open yet.
 _LATER = ("metastore+", "iceberg+", "lance+")
@@ -26,6 +32,8 @@ def connect(
     read_only: bool = False,
     author: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    manifest_enabled: bool = True,
+    dir_listing_enabled: bool = True,
 ) -> Catalog:
     """Open a catalog; nothing is written by opening it.
 
@@ -35,6 +43,8 @@ def connect(
         author: In whose name changes are recorded; ``MOORING_USER`` or the user of the operating
             system unless given.
         storage_options: Credentials and settings of the store, named as Lance names them.
+        manifest_enabled: Use the catalog's manifest, which namespaces and renames need.
+        dir_listing_enabled: Find root tables by their `<name>.lance` directories, too.
 
     Raises:
         InvalidInputError: the URI or an option makes no sense.
@@ -47,17 +57,38 @@ def connect(
         msg = f"this release opens directories of Lance tables, not yet '{kind}+' catalogs"
         raise UnsupportedError(msg)
     backend = open_directory(
-        text, storage_options or {}, read_only=read_only, author=author or current_author()
+        text,
+        storage_options or {},
+        read_only=read_only,
+        author=author,
+        manifest_enabled=manifest_enabled,
+        dir_listing_enabled=dir_listing_enabled,
     )
     return Catalog(backend, text)
 
 
-def open_directory(
-    root: str, options: Mapping[str, str], *, read_only: bool = False, author: str | None = None
+def open_directory(  # a root and options, the rest by name
+    root: str,
+    options: Mapping[str, str],
+    *,
+    read_only: bool = False,
+    author: str | None = None,
+    manifest_enabled: bool = True,
+    dir_listing_enabled: bool = True,
 ) -> DirectoryBackend:
-    """Open the backend of a directory catalog."""
-    store = open_store(root, options)
-    return DirectoryBackend(store, author=author or current_author(), read_only=read_only)
+    """Open the backend of a directory catalog.
+
+    Raises:
+        InvalidInputError: neither manifest nor listing is wanted.
+    """
+    home = Home(open_store(root, options), author=author or current_author(), read_only=read_only)
+    if not manifest_enabled:
+        if not dir_listing_enabled:
+            msg = "without a manifest, dir_listing_enabled=false leaves nothing to read"
+            raise InvalidInputError(msg)
+        return ListingBackend(home)
+    manifest = share_manifest(home)
+    return CompatBackend(home, manifest=manifest, listing=dir_listing_enabled)
 
 
 def current_author() -> str:

@@ -1,4 +1,4 @@
-"""A catalog with tables in every state, and the program to run on it."""
+"""Catalogs with tables in every state, and the program to run on them."""
 
 import os
 import shutil
@@ -21,10 +21,8 @@ def _nothing_is_set(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(scope="session")
-def _template(tmp_path_factory):
-    root = tmp_path_factory.mktemp("template") / "lake"
-    catalog = mooring.connect(root, author="maker")
+def fill(catalog):
+    """Make tables in every state."""
     for name in ("flights", "guarded", "hidden", "old", "older", "a$b", "quo'te", "漢字", "-dash"):
         catalog.create_table(name, ROWS)
     catalog.protect_table("guarded")
@@ -32,13 +30,56 @@ def _template(tmp_path_factory):
     catalog.drop_table("old", ttl="never")
     catalog.drop_table("older", ttl="0s")
     catalog.declare_table("soon")
+
+
+@pytest.fixture(scope="session")
+def _template(tmp_path_factory):
+    root = tmp_path_factory.mktemp("template") / "lake"
+    catalog = mooring.connect(root, author="maker")
+    catalog.create_namespace("a")
+    fill(catalog)
+    catalog.create_namespace("gone", {"owner": "ada"})
+    catalog.drop_namespace("gone", ttl="never")
+    return root
+
+
+@pytest.fixture(scope="session")
+def _plain_template(tmp_path_factory):
+    root = tmp_path_factory.mktemp("template") / "plain"
+    fill(mooring.connect(root, author="maker", manifest_enabled=False))
+    return root
+
+
+@pytest.fixture(scope="session")
+def _tree_template(tmp_path_factory):
+    root = tmp_path_factory.mktemp("template") / "tree"
+    catalog = mooring.connect(root, author="maker", dir_listing_enabled=False)
+    catalog.create_namespace("sales", {"owner": "ada", "description": "What is sold"})
+    catalog.create_namespace("sales$eu", {"mooring.retention": "30d"})
+    catalog.create_namespace("sales$us")
+    catalog.create_namespace("vault", {"mooring.protected": "true"})
+    for name in ("sales$orders", "sales$eu$orders", "vault$gold", "ports"):
+        catalog.create_table(name, ROWS)
+    catalog.update_table("sales$orders", {"description": "By day"})
     return root
 
 
 @pytest.fixture
 def lake(_template, tmp_path):
-    # No file of a catalog is ever changed in place, so links do for copies.
-    return shutil.copytree(_template, tmp_path / "lake", copy_function=os.link)
+    """A catalog in compatibility mode, the default."""
+    return shutil.copytree(_template, tmp_path / "lake")
+
+
+@pytest.fixture
+def plain(_plain_template, tmp_path):
+    """A plain directory: it has no manifest."""
+    return shutil.copytree(_plain_template, tmp_path / "plain")
+
+
+@pytest.fixture
+def tree(_tree_template, tmp_path):
+    """A catalog of nested namespaces, which its manifest alone names."""
+    return shutil.copytree(_tree_template, tmp_path / "tree")
 
 
 @pytest.fixture
@@ -52,8 +93,8 @@ def rows_file(tmp_path):
 def run():
     """Run the program in this process."""
 
-    def invoke(*args):
-        return CliRunner().invoke(app, [str(arg) for arg in args])
+    def invoke(*args, **options):
+        return CliRunner().invoke(app, [str(arg) for arg in args], **options)
 
     return invoke
 
@@ -64,5 +105,25 @@ def on(run, lake):
 
     def invoke(*args):
         return run("-c", lake, *args)
+
+    return invoke
+
+
+@pytest.fixture
+def on_plain(run, plain):
+    """Run the program on the plain directory, by the rules of one."""
+
+    def invoke(*args):
+        return run("-c", plain, "--no-manifest", *args)
+
+    return invoke
+
+
+@pytest.fixture
+def on_tree(run, tree):
+    """Run the program on the tree."""
+
+    def invoke(*args, **options):
+        return run("-c", tree, "--no-listing", *args, **options)
 
     return invoke

@@ -1,6 +1,7 @@
 """What the doctor finds."""
 
 import json
+import shutil
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_the_probe_writes_only_when_asked(findings, lake):
     ],
 )
 def test_a_verb_that_was_cut_off(findings, lake, state, verb):
-    chains = mooring.connect(lake).backend._chains
+    chains = mooring.connect(lake, manifest_enabled=False).backend.chains
     chains.advance(chains.read("old"), state, action="test", deleted_at_ms=1)
     code, rows = findings()
     assert code == 0
@@ -62,7 +63,7 @@ def test_a_verb_that_was_cut_off(findings, lake, state, verb):
 
 
 def test_a_drop_in_the_future(findings, lake):
-    chains = mooring.connect(lake).backend._chains
+    chains = mooring.connect(lake, manifest_enabled=False).backend.chains
     chains.advance(chains.read("old"), State.DELETED, action="drop", deleted_at_ms=2**42)
     _, rows = findings()
     assert "clock" in _of(rows, "table")["old"]["note"]
@@ -97,3 +98,116 @@ def test_an_unsafe_store_is_a_problem(findings, monkeypatch):
     code, rows = findings("--write-probe")
     assert code == 1
     assert _of(rows, "store")["safe"]["status"] == "problem"
+
+
+# -- modes and the manifest ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def diagnose(run):
+    def invoke(*args):
+        result = run("doctor", "-o", "json", *args)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return invoke
+
+
+@pytest.mark.parametrize(
+    ("flags", "mode"),
+    [
+        ([], "compatibility"),
+        (["--no-listing"], "manifest"),
+        (["--no-manifest"], "plain directory"),
+    ],
+)
+def test_the_mode_is_told(diagnose, tree, flags, mode):
+    rows = diagnose(tree, *flags)
+    assert _of(rows, "catalog")["mode"]["value"] == mode
+    assert bool(_of(rows, "manifest")) is (mode != "plain directory")
+
+
+def test_the_size_of_the_manifest_is_told(diagnose, tree):
+    catalog = mooring.connect(tree)
+    rows = _of(diagnose(tree), "manifest")
+    version = int(rows["version"]["value"])
+    assert rows["rows"]["value"] == "8"
+    catalog.drop_table("sales$orders")
+    rows = _of(diagnose(tree), "manifest")
+    assert int(rows["version"]["value"]) == version + 1
+    assert rows["rows"]["value"] == "8"
+
+
+def test_a_directory_without_a_manifest(diagnose, plain):
+    rows = diagnose(plain)
+    assert _of(rows, "catalog")["mode"]["value"] == "compatibility"
+    assert _of(rows, "manifest")["version"]["value"] is None
+    assert _of(rows, "tables")["live"]["value"] == "7"
+
+
+def test_a_manifest_that_the_mode_leaves_out(diagnose, lake):
+    mode = _of(diagnose(lake, "--no-manifest"), "catalog")["mode"]
+    assert mode["note"] == "its manifest is left out"
+
+
+def test_tables_that_only_a_listing_finds(diagnose, tree, plain):
+    (plain / "flights.lance").rename(tree / "flights.lance")
+    found = _of(diagnose(tree), "manifest")["not in it"]
+    assert (found["value"], found["status"]) == ("1", "ok")
+    assert "mooring migrate" in found["note"]
+    assert "not in it" not in _of(diagnose(tree, "--no-listing"), "manifest")
+
+
+def test_a_row_without_a_directory_is_a_declared_table(diagnose, tree, lake):
+    """Spec: directory-namespace, "V2: Manifest": the row names the table."""
+    gone = next(tree.glob("*sales$eu$orders"))
+    shutil.rmtree(gone)
+    found = _of(diagnose(tree), "table")["sales$eu$orders"]
+    assert (found["value"], found["status"]) == ("declared", "ok")
+    assert gone.name in found["note"]
+    shutil.rmtree(lake / "soon.lance")
+    assert _of(diagnose(lake), "table")["soon"]["value"] == "declared"
+
+
+def test_counts_are_of_all_namespaces(diagnose, tree):
+    mooring.connect(tree).drop_table("sales$orders")
+    counts = {name: row["value"] for name, row in _of(diagnose(tree), "tables").items()}
+    assert counts == {"live": "3", "dropped": "1", "deregistered": "0"}
+
+
+def test_a_purge_in_a_namespace_that_was_cut_off(diagnose, tree, monkeypatch):
+    catalog = mooring.connect(tree)
+    catalog.drop_table("sales$orders")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mooring.directory.trash.Trash._delete_files", stop)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.purge_table("sales$orders")
+    found = _of(diagnose(tree), "table")["sales$orders"]
+    assert (found["value"], found["status"]) == ("purging", "warning")
+    assert found["note"].endswith("mooring trash purge 'sales$orders'")
+
+
+def test_a_name_that_reads_as_a_path_is_told(diagnose, plain):
+    found = _of(diagnose(plain), "name")["a$b.lance"]
+    assert found["status"] == "warning"
+    assert "--no-manifest" in found["note"]
+    assert "a$b.lance" not in _of(diagnose(plain, "--no-manifest"), "name")
+
+
+def test_allowed_locations_are_told(diagnose, run, tree):
+    assert "allowed locations" not in _of(diagnose(tree), "catalog")
+    run("init", tree, "--allow-location", "s3://bucket/x")
+    assert _of(diagnose(tree), "catalog")["allowed locations"]["value"] == "s3://bucket/x"
+
+
+def test_a_manifest_that_cannot_be_read_is_a_problem(run, tree):
+    for file in (tree / "__manifest" / "_versions").iterdir():
+        file.write_bytes(b"broken")
+    result = run("doctor", tree, "-o", "json")
+    rows = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert _of(rows, "catalog")["readable"]["status"] == "problem"

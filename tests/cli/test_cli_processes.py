@@ -3,11 +3,14 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import mooring
 
 MOORING = str(Path(sys.executable).with_name("mooring"))
 HEAVY = {"lance", "lance_namespace", "numpy", "obstore", "pyarrow", "rich"}
@@ -88,6 +91,38 @@ def test_borders_and_colours_are_for_terminals(lake):
     assert {"name": "flights"} in json.loads(shown)
 
 
+def test_a_tree_is_indented_on_a_terminal(tree):
+    _, shown = _on_terminal(["namespace", "tree", "sales", "-c", str(tree)])
+    assert shown.splitlines() == ["sales/", "  eu/", "    orders", "  us/", "  orders"]
+
+
+def test_a_drop_of_a_namespace_asks_on_a_terminal(tree):
+    drop = ["namespace", "drop", "sales", "--cascade", "-c", str(tree)]
+    code, shown = _on_terminal(drop, "n\n")
+    assert code == 5
+    assert "about to drop namespace 'sales' with 2 tables and 2 namespaces" in shown
+    code, shown = _on_terminal(drop, "y\n")
+    assert code == 0
+    assert "dropped namespace 'sales'" in shown
+
+
+def test_the_progress_of_an_import_is_shown_on_a_terminal(tree, tmp_path):
+    names = str(tmp_path / "names.jsonl")
+    _process("export", names, "-c", str(tree))
+    shutil.rmtree(tree / "__manifest")
+    code, shown = _on_terminal(["import", names, "-c", str(tree)])
+    assert code == 0
+    assert "9 of 9" in shown
+    assert "imported: " in shown
+
+
+def test_an_export_goes_through_a_pipe(tree, tmp_path):
+    """Neither messages nor colours get between the lines."""
+    line = f"'{MOORING}' export - -c tree | '{MOORING}' import - -c tree -o json"
+    result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    assert {row["result"] for row in json.loads(result.stdout)} == {"unchanged"}
+
+
 def test_progress_is_shown_on_a_terminal(lake, rows_file):
     code, shown = _on_terminal(["table", "create", "t", "--from", str(rows_file), "-c", str(lake)])
     assert code == 0
@@ -103,13 +138,16 @@ def test_progress_is_shown_on_a_terminal(lake, rows_file):
         ["ls", "-a"],
         ["trash", "list"],
         ["table", "drop", "flights"],
+        ["namespace", "list"],
+        ["namespace", "tree", "-o", "csv"],
+        ["export", "-"],
         ["--version"],
     ],
 )
-def test_light_commands_import_nothing_heavy(lake, args):
+def test_light_commands_import_nothing_heavy_without_a_manifest(plain, args):
     result = subprocess.run(
         [sys.executable, "-c", SPY.format(heavy=HEAVY), *args],
-        env={**os.environ, "MOORING_CATALOG": str(lake)},
+        env={**os.environ, "MOORING_CATALOG": str(plain)},
         capture_output=True,
         text=True,
         check=False,
@@ -142,6 +180,27 @@ def test_the_shell_completes_names(lake, run):
     assert _complete("mooring table drop a", kind="fish", **at) == ["a$b"]
     run("profile", "set", "prod", "s3://b")
     assert _complete("mooring ls --profile p") == ["prod"]
+
+
+def test_the_shell_completes_nested_names(tree):
+    at = {"MOORING_CATALOG": str(tree)}
+    assert _complete("mooring namespace describe s", kind="fish", **at) == [
+        "sales",
+        "sales$eu",
+        "sales$us",
+    ]
+    assert _complete("mooring namespace drop v", **at) == ["vault"]
+    assert _complete("mooring table list sales$e", kind="fish", **at) == ["sales$eu"]
+    assert _complete("mooring ls va", **at) == ["vault"]
+    assert _complete("mooring table describe vault", kind="fish", **at) == ["vault$gold"]
+    assert _complete("mooring namespace undrop ", **at) == []
+    catalog = mooring.connect(tree)
+    catalog.drop_namespace("sales", cascade=True)
+    assert _complete("mooring namespace undrop ", **at) == ["sales"]
+    assert _complete("mooring table undrop sales", kind="fish", **at) == [
+        "sales$eu$orders",
+        "sales$orders",
+    ]
 
 
 def test_completion_of_a_broken_catalog_is_silent():

@@ -23,16 +23,38 @@ def at(run, monkeypatch, prefix):
 def test_a_whole_life_on_s3(at, moto, rows_file):
     run = at(moto)
     assert run("ls").stdout == ""
+    assert run("namespace", "create", "a").exit_code == 0
     created = run("table", "create", "a$b", "--from", rows_file, "-o", "json")
     assert json.loads(created.stdout)["rows"] == 3, created.stderr
     assert json.loads(run("table", "describe", "a$b", "-o", "json").stdout)["rows"] == 3
     assert run("table", "drop", "a$b").exit_code == 0
     assert run("table", "undrop", "a$b").exit_code == 0
-    assert run("ls").stdout == "a$b\n"
+    assert run("ls", "a").stdout == "b\n"
     run("table", "drop", "a$b")
     purged = json.loads(run("trash", "purge", "a$b", "--yes", "-o", "json").stdout)
     assert purged[0]["result"] == "purged"
     assert purged[0]["files"] > 0
+
+
+def test_a_plain_directory_on_s3(at, moto, rows_file, monkeypatch):
+    run = at(moto)
+    monkeypatch.setenv("MOORING_MANIFEST_ENABLED", "false")
+    assert run("table", "create", "a$b", "--from", rows_file).exit_code == 0
+    assert run("ls").stdout == "a$b\n"
+    assert run("table", "drop", "a$b").exit_code == 0
+    assert run("table", "undrop", "a$b").exit_code == 0
+
+
+def test_an_export_from_disk_is_imported_on_s3(at, moto, on_tree, tmp_path):
+    """The tables' bytes are not there, and their names are left out for that reason."""
+    on_tree("export", "names.jsonl")
+    run = at(moto)
+    result = run("import", tmp_path / "names.jsonl", "-o", "json")
+    assert result.exit_code == 0, result.output
+    told = [row["result"] for row in json.loads(result.stdout)]
+    assert told == ["unchanged", *["created"] * 4, *["skipped"] * 4]
+    assert run("namespace", "list", "sales").stdout == "eu\nus\n"
+    assert run("export", "-").stdout.startswith('{"type":"mooring export"')
 
 
 def test_doctor_on_s3(at, moto):

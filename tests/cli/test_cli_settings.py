@@ -61,6 +61,53 @@ def test_every_source_is_named(run, lake, monkeypatch):
     assert found["storage.allow_http"] == ("true", "flag")
 
 
+def test_the_mode_comes_from_flag_before_environment(run, tree, monkeypatch):
+    def mode(*args):
+        rows = json.loads(run("doctor", tree, "-o", "json", *args).stdout)
+        told = {row["name"]: (row["value"], row["note"]) for row in rows}
+        return told["manifest_enabled"], told["dir_listing_enabled"], told["mode"][0]
+
+    on = ("true", "default")
+    assert mode() == (on, on, "compatibility")
+    assert mode("--no-listing") == (on, ("false", "flag"), "manifest")
+    monkeypatch.setenv("MOORING_MANIFEST_ENABLED", "false")
+    assert mode() == (("false", "environment"), on, "plain directory")
+    assert mode("--manifest") == (("true", "flag"), on, "compatibility")
+    monkeypatch.setenv("MOORING_DIR_LISTING_ENABLED", "no")
+    assert mode("--manifest")[2] == "manifest"
+    assert mode("--manifest", "--listing")[2] == "compatibility"
+    assert run("ls", tree).exit_code == 2
+
+
+def test_the_mode_is_true_or_false(on, monkeypatch):
+    monkeypatch.setenv("MOORING_MANIFEST_ENABLED", "maybe")
+    result = on("ls")
+    assert result.exit_code == 2
+    assert "manifest_enabled (environment) is true or false, not 'maybe'" in result.stderr
+
+
+def test_a_profile_keeps_the_mode(run, tree, monkeypatch):
+    run("profile", "set", "flat", tree, "--no-manifest")
+    run("profile", "set", "rows", tree, "--no-listing", "--manifest")
+    listed = {row["name"]: row for row in json.loads(run("profile", "list", "-o", "json").stdout)}
+    assert listed["flat"]["manifest_enabled"] is False
+    assert listed["flat"]["dir_listing_enabled"] is None
+    assert listed["rows"]["manifest_enabled"] is True
+    assert listed["rows"]["dir_listing_enabled"] is False
+    assert run("ls", "--profile", "flat").stdout == ""
+    assert run("ls", "--profile", "rows").stdout == "ports\n"
+    assert run("ls", "--profile", "flat", "--manifest").stdout == "ports\n"
+    monkeypatch.setenv("MOORING_MANIFEST_ENABLED", "true")
+    assert run("ls", "--profile", "flat").stdout == "ports\n"
+    assert run("profile", "set", "flat", "--unset", "manifest_enabled").exit_code == 0
+
+
+def test_the_mode_of_the_default_profile_stays_with_its_catalog(run, tree):
+    run("profile", "set", "default", "s3://mine", "--no-manifest")
+    assert run("ls", tree).stdout == "ports\n"
+    assert run("ls", tree, "--profile", "default").stdout == ""
+
+
 def test_author_is_recorded(on, monkeypatch):
     monkeypatch.setenv("MOORING_USER", "ada")
     on("table", "drop", "flights")
@@ -116,6 +163,8 @@ def test_a_profile_is_changed_by_parts(run):
             "name": "p",
             "uri": "s3://b/x",
             "read_only": True,
+            "manifest_enabled": None,
+            "dir_listing_enabled": None,
             "output": None,
             "user": None,
             "storage": {"aws_region": "eu"},

@@ -1,4 +1,4 @@
-"""One fixture for every kind of catalog: a test that takes `lake` runs on all of them."""
+"""Fixtures for kinds of catalogs: a test runs on all kinds of which it states a fact."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import os
 
 import pytest
 
-from tests.lakes import DISK, KINDS, MOTO, SEAWEEDFS, Kind, Lake
+from tests.conformance.kinds import BY_DIRECTORY, params
+from tests.lakes import (
+    COMPAT_DISK,
+    DISK,
+    KINDS,
+    MANIFEST_DISK,
+    MOTO,
+    Kind,
+    Lake,
+)
 
 
 @pytest.fixture(autouse=True)
 def _no_syncs(monkeypatch):
     """Processes may die in these suites, the machine does not; a sync costs most of a test."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def _no_turns(monkeypatch):
+    """Nothing depends on a turn, and who waits for none loses more races; it leaves no file."""
+    monkeypatch.setattr("mooring.store.turns._open", lambda _: None)
 
 
 def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:
@@ -24,24 +39,52 @@ def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:
     return Lake(kind, server.uri(request.getfixturevalue("prefix")), server.options, clock)
 
 
-def _marks(kind: Kind) -> list[pytest.MarkDecorator]:
-    marks = [pytest.mark.s3] if kind.server else []
-    return [*marks, pytest.mark.interop] if kind is SEAWEEDFS else marks
-
-
-@pytest.fixture(params=[pytest.param(kind, id=kind.name, marks=_marks(kind)) for kind in KINDS])
+@pytest.fixture(params=params(*BY_DIRECTORY))
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place for a catalog, of every kind; SeaweedFS in `make interop`."""
+    """An empty place for a catalog whose root tables lie in directories of their names.
+
+    With a manifest and without one; SeaweedFS in `make interop`.
+    """
+    return _make(request.param, request)
+
+
+@pytest.fixture(params=params(COMPAT_DISK, MANIFEST_DISK))
+def nested(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk for a catalog with namespaces."""
+    return _make(request.param, request)
+
+
+@pytest.fixture(params=params(*(kind for kind in KINDS if kind.manifest and kind.server)))
+def nested_s3(request: pytest.FixtureRequest) -> Lake:
+    """An empty place in a bucket for a catalog with namespaces."""
+    return _make(request.param, request)
+
+
+@pytest.fixture(params=params(DISK, COMPAT_DISK))
+def disk_lake(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk, for what only a disk can show."""
     return _make(request.param, request)
 
 
 @pytest.fixture
-def disk_lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place on disk, for what only a disk can show."""
+def moto_lake(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on moto, for what only S3 can show; a test may choose another kind."""
+    return _make(getattr(request, "param", MOTO), request)
+
+
+@pytest.fixture
+def plain_lake(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk for a catalog without a manifest."""
     return _make(DISK, request)
 
 
 @pytest.fixture
-def moto_lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place on moto, for what only S3 can show."""
-    return _make(MOTO, request)
+def compat(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk for a catalog in compatibility mode."""
+    return _make(COMPAT_DISK, request)
+
+
+@pytest.fixture
+def v2(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk for a catalog whose manifest names everything."""
+    return _make(MANIFEST_DISK, request)

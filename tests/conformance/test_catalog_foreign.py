@@ -15,6 +15,7 @@ from mooring.errors import ProtectedError, TableAlreadyExistsError, TableNotFoun
 from mooring.identifiers import ROOT
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.observed import ObservedStore
+from tests.conformance.kinds import on_s3_too
 from tests.lakes import table_id
 
 T = table_id("t")
@@ -217,8 +218,8 @@ def test_a_foreign_drop_after_an_undrop_counts_again(filled, mark):
 def test_a_consumed_marker_that_stays_behind_no_longer_counts(filled):
     """The process that undrops may die before it deletes the marker; the decision stands."""
     filled.mark_deleted("t", JSON_BODY)
-    view = filled.backend._life.view("t")
-    filled.backend._chains.advance(view.chain, _live(), action="undrop", consumed=view.marks)
+    view = filled.listed.view("t")
+    filled.listed._chains.advance(view.chain, _live(), action="undrop", consumed=view.marks)
     assert filled.store.get("t.deleted") is not None
     assert filled.open().table_status(T) == Exists()
     assert filled.names() == ["other", "t"]
@@ -275,6 +276,7 @@ def test_a_foreign_drop_can_be_purged(filled, mark):
     assert filled.names() == ["other", "t"]
 
 
+@on_s3_too
 def test_our_own_nested_marker_is_no_foreign_one(lake):
     """Drops write it for readers of the V1 rules; it counts no more once the chain is past it."""
     lake.create("t", [1])
@@ -294,6 +296,7 @@ def test_our_own_nested_marker_is_no_foreign_one(lake):
 # -- adoption -------------------------------------------------------------------------------------
 
 
+@on_s3_too
 def test_adopting_lifts_what_others_left(lake):
     """Deliver 4: "`mooring init --adopt`, which lifts foreign nested markers"."""
     for name in ("live", "inside", "beside"):
@@ -322,7 +325,8 @@ def test_an_adopted_catalog_is_listed_without_looking_at_its_tables(lake):
     backend = lake.open(store=store)
     store.counts.clear()
     assert backend.list_tables(ROOT) == ["a", "c"]
-    assert store.counts == {"list_dir": 1}
+    # One listing of the root, and where there may be a manifest one look for it.
+    assert store.counts == {"list_dir": 2 if lake.kind.manifest else 1}
 
 
 def test_adopting_again_lifts_what_came_since(lake):

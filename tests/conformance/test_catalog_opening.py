@@ -24,6 +24,7 @@ from mooring.store import open_store
 from mooring.store.observed import ObservedStore
 from mooring.store.probe import PROBE_PREFIX
 from mooring.store.scripted import ScriptedStore
+from tests.conformance.kinds import on_s3_too
 from tests.lakes import NOON_MS, rows, table_id
 
 T = table_id("t")
@@ -71,14 +72,14 @@ def filled(lake):
 # -- reading only ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_catalog_opened_to_read_refuses_every_change(filled, change):
+def test_a_catalog_opened_to_read_refuses_every_change(filled):
     store = ObservedStore(filled.store)
     backend = filled.open(read_only=True, store=store)
-    with pytest.raises(ReadOnlyError, match="read-only") as caught:
-        CHANGES[change](backend)
-    assert caught.value.code == 15
-    assert not set(store.counts) & WRITES
+    for change, act in CHANGES.items():
+        with pytest.raises(ReadOnlyError, match="read-only") as caught:
+            act(backend)
+        assert caught.value.code == 15, change
+        assert not set(store.counts) & WRITES, change
 
 
 def test_a_catalog_opened_to_read_asks_for_no_permission_to_write(filled):
@@ -116,7 +117,7 @@ def test_a_change_without_permission_is_refused_by_the_store(filled):
 
 
 def test_connect_passes_read_only_on(filled):
-    catalog = mooring.connect(filled.uri, read_only=True, storage_options=filled.options)
+    catalog = filled.connect(read_only=True)
     assert catalog.list_tables() == ["t"]
     with pytest.raises(ReadOnlyError):
         catalog.drop_table("t")
@@ -139,7 +140,7 @@ def test_a_whole_bucket_can_be_a_catalog(moto, slash):
 def test_spellings_of_a_path_are_one_catalog(disk_lake, suffix):
     disk_lake.create("t", [1])
     for uri in (disk_lake.uri + suffix, f"file://{disk_lake.uri}{suffix}"):
-        catalog = mooring.connect(uri)
+        catalog = mooring.connect(uri, **disk_lake.kind.flags)
         assert catalog.list_tables() == ["t"]
         assert catalog.table("t").count() == 1
 
@@ -147,10 +148,8 @@ def test_spellings_of_a_path_are_one_catalog(disk_lake, suffix):
 def test_secrets_are_shown_by_nothing_that_people_print(moto_lake):
     """Secrets are masked wherever a value is shown."""
     moto_lake.create("t")
-    catalog = mooring.connect(moto_lake.uri, storage_options=moto_lake.options)
-    namespace = mooring.DirectoryNamespace(
-        root=moto_lake.uri, **{f"storage.{key}": value for key, value in moto_lake.options.items()}
-    )
+    catalog = moto_lake.connect()
+    namespace = mooring.DirectoryNamespace(**moto_lake.properties)
     shown = [
         repr(catalog),
         repr(catalog.table("t")),
@@ -181,9 +180,10 @@ def test_a_catalog_of_a_newer_format_is_refused(lake, read_only):
     with pytest.raises(CatalogFormatError, match="upgrade"):
         lake.open(read_only=read_only)
     with pytest.raises(CatalogFormatError):
-        mooring.connect(lake.uri, read_only=read_only, storage_options=lake.options)
+        lake.connect(read_only=read_only)
 
 
+@on_s3_too
 def test_the_default_ttl_can_be_set_and_counts_for_later_drops(lake):
     for name in ("a", "b", "c"):
         lake.create(name)
@@ -222,6 +222,7 @@ def test_an_operation_that_finds_nothing_does_not_make_a_root(disk_lake):
 # -- stores that cannot be trusted ----------------------------------------------------------------
 
 
+@on_s3_too
 def test_the_store_is_proved_once_and_nothing_is_left_of_it(lake):
     store = ObservedStore(lake.store)
     backend = lake.open(store=store)
@@ -230,7 +231,8 @@ def test_the_store_is_proved_once_and_nothing_is_left_of_it(lake):
     assert not [name for name in files if name.startswith(PROBE_PREFIX)]
     puts = store.counts["put_new"]
     backend.declare_table(table_id("second"))
-    assert store.counts["put_new"] == puts + 1
+    # One put declares the table; a second one tells those who read the manifest.
+    assert store.counts["put_new"] == puts + (2 if lake.kind.manifest else 1)
 
 
 @pytest.mark.s3

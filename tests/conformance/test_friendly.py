@@ -20,13 +20,26 @@ from mooring.errors import (
     UnsupportedError,
 )
 from mooring.identifiers import ObjectId
+from tests.conformance.kinds import on_s3_too
 
 ROWS = [{"n": 1, "word": "x"}, {"n": 2, "word": "y"}]
 TABLE = pa.Table.from_pylist(ROWS)
 
 
+@pytest.fixture(params=["with a manifest", "without"])
+def catalog(request, tmp_path):
+    return mooring.connect(
+        tmp_path / "lake", author="alice", manifest_enabled=request.param != "without"
+    )
+
+
 @pytest.fixture
-def catalog(tmp_path):
+def plain(tmp_path):
+    return mooring.connect(tmp_path / "lake", author="alice", manifest_enabled=False)
+
+
+@pytest.fixture
+def default(tmp_path):
     return mooring.connect(tmp_path / "lake", author="alice")
 
 
@@ -50,8 +63,9 @@ def test_a_table_is_made_from_what_people_have(tmp_path, data):
     assert (table.count(), table.version, table.name) == (2, 1, "t")
 
 
+@on_s3_too
 def test_the_same_surface_is_there_on_every_store(lake):
-    catalog = mooring.connect(lake.uri, storage_options=lake.options)
+    catalog = lake.connect()
     catalog.create_table("t", ROWS)
     assert list(catalog) == ["t"]
     assert "t" in catalog
@@ -98,10 +112,43 @@ def test_a_table_is_named_by_a_string_a_list_or_an_identifier(catalog, name):
     assert catalog.table(name).count() == 2
 
 
-def test_a_string_is_one_name_in_a_directory_whatever_it_holds(catalog):
-    catalog.create_table("a$b", ROWS)
-    assert catalog.list_tables() == ["a$b"]
-    assert catalog.identifier("a$b").level == 1
+def test_a_string_is_one_name_in_a_plain_directory_whatever_it_holds(plain):
+    plain.create_table("a$b", ROWS)
+    assert plain.list_tables() == ["a$b"]
+    assert plain.identifier("a$b").level == 1
+
+
+def test_a_string_has_levels_where_there_are_namespaces(default):
+    default.create_namespace("a")
+    default.create_table("a$b", ROWS)
+    assert default.list_tables() == []
+    assert default.list_tables("a") == ["b"]
+    assert "a$b" in default
+    assert ["a", "b"] in default
+    assert default.identifier("a$b") == ObjectId.of(["a", "b"])
+    assert repr(default.table("a$b")) == "Table('a$b')"
+
+
+def test_namespaces_have_the_same_words(default):
+    """Deliver 1: create, describe, list, exists, drop; descriptions, owners, labels."""
+    assert default.create_namespace("a", {"owner": "ann"}) == {"owner": "ann"}
+    assert default.create_namespace("a", mode="exist_ok") == {"owner": "ann"}
+    assert default.create_namespace(["a", "b"]) == {}
+    assert default.list_namespaces() == default.list_namespaces("") == ["a"]
+    assert default.list_namespaces("a") == ["b"]
+    assert default.namespace_exists("a$b")
+    assert not default.namespace_exists("a$c")
+    assert default.update_namespace("a", {"owner": None, "label": "x"}) == {"label": "x"}
+    assert default.describe_namespace("a") == {"label": "x"}
+    assert default.update_namespace("", {"description": "all"}) == {"description": "all"}
+    assert default.describe_namespace() == {"description": "all"}
+    default.create_table("a$b$t", ROWS, properties={"owner": "bob"})
+    assert default.update_table("a$b$t", {"label": "y"}) == {"owner": "bob", "label": "y"}
+    assert [str(table) for table in default.list_all_tables()] == ["a$b$t"]
+    assert default.drop_namespace("a", cascade=True, ttl="1d") == {"label": "x"}
+    assert default.list_all_tables() == []
+    assert default.undrop_namespace("a") == 3
+    assert default.table("a$b$t").count() == 2
 
 
 def test_what_is_no_name_is_in_no_catalog(catalog):
@@ -169,11 +216,33 @@ def test_protection_deregistration_and_rename(catalog):
     assert "t" not in catalog
     catalog.register_table("t")
     assert "t" in catalog
+
+
+def test_a_plain_directory_renames_nothing(plain):
+    plain.create_table("t", ROWS)
     with pytest.raises(UnsupportedError):
-        catalog.rename_table("t", "u")
+        plain.rename_table("t", "u")
+    assert plain.list_tables() == ["t"]
 
 
-@pytest.mark.parametrize("location", ["", "..", "/etc", "__manifest", "other.lance"])
+def test_a_table_is_renamed_where_there_is_a_manifest(default):
+    default.create_table("t", ROWS)
+    default.create_namespace("a")
+    for name, new in (("t", "u"), ("u", "a$u"), ("a$u", "v")):
+        default.rename_table(name, new)
+        assert name not in default
+        assert default.table(new).to_arrow().to_pylist() == ROWS
+
+
+def test_a_plain_directory_registers_no_other_location(plain):
+    plain.create_table("t", ROWS)
+    plain.deregister_table("t")
+    with pytest.raises(InvalidInputError):
+        plain.register_table("t", "other.lance")
+    assert "t" not in plain
+
+
+@pytest.mark.parametrize("location", ["", "..", "/etc", "__manifest"])
 def test_a_table_is_registered_where_it_lies_or_not_at_all(catalog, location):
     """Must show: an empty location is refused, not taken for none."""
     catalog.create_table("t", ROWS)

@@ -24,9 +24,15 @@ def root(tmp_path):
     return tmp_path / "lake"
 
 
+@pytest.fixture(params=["with a manifest", "without"])
+def lake(request, root):
+    return mooring.connect(root, manifest_enabled=request.param != "without")
+
+
 @pytest.fixture
-def lake(root):
-    return mooring.connect(root)
+def listed(lake):
+    """The part of the catalog that decides about `<name>.lance` directories."""
+    return getattr(lake.backend, "_listed", lake.backend)
 
 
 @pytest.fixture
@@ -81,11 +87,10 @@ def test_what_was_deleted_by_hand_is_not_undropped(lake, root):
     assert lake.table("t").count() == 3
 
 
-def test_a_purge_that_was_cut_off_is_finished_with_the_expired(lake):
+def test_a_purge_that_was_cut_off_is_finished_with_the_expired(lake, listed):
     lake.create_table("t", ROWS)
     lake.drop_table("t", ttl="never")
-    backend = lake.backend
-    backend._purge._announce_purge(backend._life.view("t"))
+    listed._purge._announce_purge(listed.view("t"))
     assert [str(table) for table in lake.purge_tables().purged] == ["t"]
 
 
@@ -99,17 +104,17 @@ def test_a_damaged_decision_hides_its_own_table_only(lake, root, body):
         lake.table("bad")
 
 
-def test_an_undrop_of_a_version_that_was_cleaned_up_is_refused_before_anything_changes(lake):
+def test_an_undrop_of_a_version_that_was_cleaned_up_is_refused_before_anything_changes(
+    lake, listed
+):
     lake.create_table("t", ROWS)
     lake.drop_table("t")
-    backend = lake.backend
-    view = backend._life.view("t")
-    backend._creation._announce_creation(view)
-    backend.store.delete(["t.lance/_versions/18446744073709551614.manifest"])
-    before = len(backend._chains.history("t"))
+    listed._creation._announce_creation(listed.view("t"))
+    listed.store.delete(["t.lance/_versions/18446744073709551614.manifest"])
+    before = len(listed._chains.history("t"))
     with pytest.raises(TableNotFoundError, match="cleaned up"):
         lake.undrop_table("t")
-    assert len(backend._chains.history("t")) == before
+    assert len(listed._chains.history("t")) == before
     lake.create_table("t", ROWS)
 
 
@@ -131,17 +136,16 @@ def test_settings_of_others_count_at_once(root):
     assert status.expires_at_ms - status.deleted_at_ms == 5_000
 
 
-def test_an_overwrite_beside_a_change_that_hides_nothing_is_a_success(lake):
+def test_an_overwrite_beside_a_change_that_hides_nothing_is_a_success(lake, listed):
     """Protecting a table while it is written is no conflict."""
     lake.create_table("t", ROWS)
-    backend = lake.backend
-    commit = backend._commits.commit_next
+    commit = listed._commits.commit_next
 
     def interrupted(staged, end, action):
         version = commit(staged, end, action)
         lake.protect_table("t")
         return version
 
-    backend._commits.commit_next = interrupted
+    listed._commits.commit_next = interrupted
     table = lake.create_table("t", pa.table({"n": [9]}), mode="overwrite")
     assert table.to_arrow()["n"].to_pylist() == [9]

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mooring.directory.backend import DirectoryBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import ServiceUnavailableError, UnknownOutcomeError
 from mooring.identifiers import ROOT
 from mooring.opening import open_directory
@@ -60,11 +61,11 @@ def root(tmp_path) -> str:
     return str(tmp_path / "lake")
 
 
-def _open(root: str, script) -> DirectoryBackend:
+def _open(root: str, script) -> ListingBackend:
     known = open_directory(root, {})
     known.initialize()
     store = ScriptedStore(LocalStore(root), script)
-    return DirectoryBackend(store, author="a", settings=known.settings)
+    return ListingBackend(Home(store, author="a", settings=known.settings))
 
 
 def test_a_refusal_whose_reason_cannot_be_read_is_no_refusal(root):

@@ -1,16 +1,19 @@
 """The reference names everything that there is, and says of it what is true."""
 
 import importlib.util
+import inspect
 import re
 
 import msgspec
 import pytest
 
+import mooring
 from mooring import config, namespaces
-from mooring.directory import layout
+from mooring.directory import entries, layout
 from mooring.directory.decisions import Decision, State
 from mooring.directory.settings import Settings
 from mooring.errors import MooringError
+from mooring.tables.manifest import SHARED, ManifestRow
 from tests.docs.documents import DOCS
 
 
@@ -54,10 +57,38 @@ def test_every_setting_is_listed():
     assert fields | properties | variables | set(config._NAMES) | set(config.PROFILE_KEYS) <= listed
 
 
+def test_every_argument_of_connect_is_listed_with_its_default():
+    text = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
+    for name, parameter in inspect.signature(mooring.connect).parameters.items():
+        assert f"| `{name}` |" in text
+        if isinstance(parameter.default, bool):
+            assert f"| `{name}` | `{parameter.default}` |" in text
+
+
+def test_every_flag_of_a_namespace_is_listed_with_its_default(tmp_path):
+    """The defaults are those of compatibility mode."""
+    text = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
+    properties = text.partition("## Properties of")[2]
+    for name in ("manifest_enabled", "dir_listing_enabled"):
+        assert f"| `{name}` | `true` |" in properties
+    backend = mooring.DirectoryNamespace(root=str(tmp_path))._backend
+    assert backend.levels is None
+    assert backend.listing
+
+
+def test_properties_that_are_read_are_listed():
+    assert {entries.PROTECTED, entries.RETENTION} <= in_code("reference/settings.md")
+
+
 def test_every_field_and_file_is_listed():
     text = (DOCS / "reference/files-on-disk.md").read_text(encoding="utf-8")
-    fields = {field.name for field in msgspec.structs.fields(Decision)}
-    assert fields <= in_code("reference/files-on-disk.md")
+    for kind in (Decision, entries.DropRecord):
+        fields = {field.name for field in msgspec.structs.fields(kind)}
+        assert fields <= in_code("reference/files-on-disk.md")
+    assert set(ManifestRow._fields) <= in_code("reference/files-on-disk.md")
+    assert f"{entries.TRASH}$" in text
+    assert SHARED in in_code("reference/files-on-disk.md")
+    assert "__manifest/" in in_code("reference/files-on-disk.md")
     for path in (
         layout.decision_path("flights", 1),
         layout.hint_path("flights", 2, "live"),

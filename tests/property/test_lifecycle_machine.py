@@ -19,7 +19,12 @@ from hypothesis.stateful import (
     rule,
 )
 
-from mooring.directory.backend import DirectoryBackend
+from mooring.clock import RandomIds
+from mooring.directory.compat_backend import CompatBackend
+from mooring.directory.entries import dropped_id, is_dropped
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
+from mooring.directory.manifest import Manifest
 from mooring.errors import (
     MooringError,
     ProtectedError,
@@ -34,6 +39,7 @@ from mooring.store.remote import RemoteStore
 from mooring.tables.api import StagedTable
 from mooring.tables.versions import list_versions
 from tests.lakes import FakeClock, rows, table_id
+from tests.races.manifests import StoreManifest
 
 NAMES = ("a", "日本 %")
 names = st.sampled_from(NAMES)
@@ -103,8 +109,11 @@ class Lifecycle(RuleBasedStateMachine):
         self.model = {name: Expected() for name in NAMES}
         self.backend = self._open()
 
-    def _open(self) -> DirectoryBackend:
-        return DirectoryBackend(self.store, author="alice", clock=self.clock, tables=self.tables)
+    def _open(self) -> ListingBackend | CompatBackend:
+        return ListingBackend(self._home())
+
+    def _home(self) -> Home:
+        return Home(self.store, author="alice", clock=self.clock, tables=self.tables)
 
     @initialize(theirs=st.booleans())
     def others_may_have_filled_it(self, theirs):
@@ -186,7 +195,9 @@ class Lifecycle(RuleBasedStateMachine):
             now.state == "dropped" and "nested" in now.by_others
         )
         act = lambda: self.backend.register_table(table_id(name), f"{name}.lance")  # noqa: E731
-        if self._try(allowed, act, refusal):
+        if now.state == "live" and self._takes_in(name):
+            act()
+        elif self._try(allowed, act, refusal):
             now.state, now.chained = "live", True
             now.by_others.clear()
 
@@ -224,6 +235,10 @@ class Lifecycle(RuleBasedStateMachine):
     def _now_purged(now: Expected) -> None:
         now.state, now.values, now.chained, now.protected = "purged", None, True, False
         now.by_others.clear()
+
+    def _takes_in(self, name: str) -> bool:
+        """Whether to register a live table gives it a row that it does not have."""
+        return False
 
     # -- what others do --------------------------------------------------------------------------
 
@@ -280,7 +295,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert isinstance(status, kinds.get(now.state, NotFound)), (name, now)
             if now.state == "live":
                 info = self.backend.describe_table(table_id(name), check_declared=True)
-                assert (info.properties.get("protected") == "true") == now.protected
+                assert (info.properties.get("mooring.protected") == "true") == now.protected
                 assert info.is_only_declared == (now.values is None)
 
     @invariant()
@@ -292,5 +307,57 @@ class Lifecycle(RuleBasedStateMachine):
                 assert version == now.version
 
 
-Lifecycle.TestCase.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
-TestLifecycle = Lifecycle.TestCase
+class CompatLifecycle(Lifecycle):
+    """The same with a manifest beside the directories, whose rows follow."""
+
+    def _open(self) -> ListingBackend | CompatBackend:
+        return self._open_compat()
+
+    def _open_compat(self) -> CompatBackend:
+        home = self._home()
+        manifest = Manifest(
+            self.store, lambda: StoreManifest(self.store, RandomIds()), author="alice"
+        )
+        return CompatBackend(home, manifest=manifest)
+
+    def _takes_in(self, name: str) -> bool:
+        backend = self.backend
+        return isinstance(backend, CompatBackend) and backend.manifest.find(name) is None
+
+    @invariant()
+    def rows_name_live_tables_only_where_they_lie(self):
+        with self._open_compat().manifest.reading() as draft:
+            everything = list(draft.rows())
+        parked = {dropped_id(row.object_id) for row in everything if is_dropped(row.object_id)}
+        assert parked <= {*self._in_state("dropped"), *self._in_state("deregistered")}
+        found = {row.object_id: row for row in everything if not is_dropped(row.object_id)}
+        for name, row in found.items():
+            assert row.location == f"{name}.lance"
+            # Only markers that others leave are behind the back of the manifest.
+            assert self.model[name].state == "live" or self.model[name].by_others
+        assert set(found) >= {
+            name for name, now in self.model.items() if now.state == "live" and now.chained
+        }
+
+
+class MixedLifecycle(CompatLifecycle):
+    """Clients with a manifest and without one take turns: a root table is the same for both."""
+
+    @rule(with_manifest=st.booleans())
+    def another_process_of_another_mode_goes_on(self, with_manifest):
+        self.backend = self._open_compat() if with_manifest else Lifecycle._open(self)
+
+    @invariant()
+    def rows_name_live_tables_only_where_they_lie(self):
+        """Those of a client without a manifest are left to whoever looks at the directory."""
+
+
+def _test_case(machine: type[Lifecycle], examples: int) -> type:
+    case = machine.TestCase
+    case.settings = settings(max_examples=examples, stateful_step_count=50, deadline=None)
+    return case
+
+
+TestLifecycle = _test_case(Lifecycle, 400)
+TestCompatLifecycle = _test_case(CompatLifecycle, 100)
+TestMixedLifecycle = _test_case(MixedLifecycle, 100)

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+import mooring.directory.manifest
 import mooring.store.numbered
+import mooring.tables.seal
+
+from .world import seal_of, sealed_copy
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
-    """A retry after a lost acknowledgement waits for nothing here."""
+    """A retry after a lost acknowledgement or a lost race waits for nothing here."""
     monkeypatch.setattr(mooring.store.numbered, "pause", lambda _: None)
+    monkeypatch.setattr(mooring.directory.manifest, "sleep", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def _seals(monkeypatch):
+    """Manifests of tables are no files of Lance here; the steps of sealing are the real ones."""
+    monkeypatch.setattr(mooring.tables.seal, "_copy", sealed_copy)
+    monkeypatch.setattr(mooring.tables.seal, "_nonce_of", seal_of)
 
 
 @pytest.fixture

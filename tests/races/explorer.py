@@ -14,10 +14,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mooring.directory.layout import foreign_marker_path
+from mooring.directory.layout import FOREIGN_SUFFIX
 
 from .scheduler import CRASH, LOSE, RUN, Actor, Run
-from .world import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +59,25 @@ class Explorer:
         check: Callable[[object, list[Actor]], str | None],
         open_backend,
         limits: Limits,
+        *,
+        timed: bool = False,
+        commutes: Callable[..., bool] | None = None,
     ) -> None:
+        """Explore.
+
+        Args:
+            world: Opens stores.
+            content: What they hold at first.
+            programs: The operations of every actor.
+            check: Judges what is left; None is fine.
+            open_backend: Opens the code under test on a store, for an actor.
+            limits: How far to go.
+            timed: Whether an operation has to see what ended before it began.
+            commutes: Tells further calls that make no choice, given the call, the store's
+                content and whether a fault may still come.
+        """
+        self._timed = timed
+        self._commutes = commutes or (lambda _call, _content, **_: False)
         self._world = world
         self._content = content
         self._programs = programs
@@ -92,7 +109,7 @@ class Explorer:
         self.report.runs += 1
         store = self._world.open(self._content)
         actors = [Actor(name, list(program)) for name, program in self._programs.items()]
-        run = Run(actors, store, self._open_backend, threads=self._world.lance)
+        run = Run(actors, store, self._open_backend, threads=self._world.lance, timed=self._timed)
         try:
             self._flush(run, ())
             for at, choice in enumerate(prefix[:-1]):
@@ -137,13 +154,14 @@ class Explorer:
             return
         faults_left = _faults(schedule) < self._limits.faults
         content = run.store.content
-        foreign = foreign_marker_path(NAME)
 
         def is_invisible(call) -> bool:
+            if self._commutes(call, content, faults_left=faults_left):
+                return True
             if call.verb == "get":
                 return call.path in content and _DECISION.search(call.path) is not None
             if call.verb == "read":
-                return call.path == foreign and call.path not in self._content
+                return call.path.endswith(FOREIGN_SUFFIX) and call.path not in self._content
             return call.verb == "put" and not faults_left and _HINT.search(call.path) is not None
 
         run.flush(is_invisible)
@@ -195,4 +213,4 @@ class Explorer:
 
 
 def _faults(schedule) -> int:
-    return sum(kind != RUN for kind, _ in schedule)
+    return len(schedule) - [kind for kind, _ in schedule].count(RUN)

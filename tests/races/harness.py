@@ -76,12 +76,13 @@ class Race:
 
 
 class Checker:
-    """Judges the state that a schedule leaves."""
+    """Judges the state that a schedule leaves; ``also`` looks at what only some catalogs have."""
 
-    def __init__(self, race: Race, world, open_one) -> None:
+    def __init__(self, race: Race, world, open_one, also=None) -> None:
         self._race = race
         self._world = world
         self._open = open_one
+        self._also = also or _nothing
         self._programs = race.programs()
         self._known: dict[object, str | None] = {}
 
@@ -105,9 +106,11 @@ class Checker:
             tuple(zip(self._programs[actor.name], actor.outcomes, strict=False)) for actor in actors
         )
         initial = INITIAL[self._race.start][1]
-        if not explains(initial, histories, final):
+        if not explains(initial, histories, final, adopts=self._also is not _nothing):
             return f"no order of the operations explains the end: {final}"
-        return self._must_be_usable(content)
+        with Copy(self, content) as backend:
+            problem = self._also(backend, actors)
+        return problem or self._must_be_usable(content)
 
     def _content(self, store: TimelessStore) -> dict[str, bytes]:
         return self._world.content_of(store) if self._world.lance else dict(store.content)
@@ -115,16 +118,16 @@ class Checker:
     def _final_state(self, content: dict[str, bytes]):  # noqa: PLR0911  # a table of cases
         """Read what is left, bringing hidden tables back to see what they hold."""
         with Copy(self, content) as backend:
-            state = backend._life.view(NAME).state
+            state = view_of(backend).state
             listed = backend.list_tables(ROOT)
             if (state is State.LIVE) != (listed == [NAME]):
                 return None, f"a listing says {listed}, a look says {state}"
             if state is State.LIVE:
-                protected = backend._life.view(NAME).is_protected
-                return _readable(live(backend._tables.read(TABLE_DIR), protected))
+                protected = view_of(backend).is_protected
+                return _readable(live(backend.home.open_tables().read(TABLE_DIR), protected))
             if state is State.DEREGISTERED:
                 backend.register_table(TABLE, TABLE_DIR)
-                return _readable(forgotten(backend._tables.read(TABLE_DIR)))
+                return _readable(forgotten(backend.home.open_tables().read(TABLE_DIR)))
             if state is None or not state.in_trash:
                 return ABSENT, None
             try:
@@ -133,7 +136,7 @@ class Checker:
                 if "had no data" in str(exc):
                     return dropped(None), None
                 return None, f"a dropped table cannot be undropped: {exc!r}"
-            return _readable(dropped(backend._tables.read(TABLE_DIR)))
+            return _readable(dropped(backend.home.open_tables().read(TABLE_DIR)))
 
     def _must_be_usable(self, content: dict[str, bytes]) -> str | None:
         """Whatever was left can be finished: purged if need be, created, dropped, undropped."""
@@ -142,11 +145,11 @@ class Checker:
                 self._exercise(backend)
             except MooringError as exc:
                 return f"stuck afterwards: {exc!r}"
-            found = backend._tables.read(TABLE_DIR)
+            found = backend.home.open_tables().read(TABLE_DIR)
             return None if found == "after" else f"a later table reads {found}"
 
     def _exercise(self, backend) -> None:
-        state = backend._life.view(NAME).state
+        state = view_of(backend).state
         if state is State.DEREGISTERED:
             backend.register_table(TABLE, TABLE_DIR)
         if state in {State.LIVE, State.DEREGISTERED}:
@@ -160,6 +163,15 @@ class Checker:
             backend.create_table(TABLE, "after")
         backend.drop_table(TABLE)
         backend.undrop_table(TABLE)
+
+
+def _nothing(backend, actors) -> None:
+    """Look at nothing else: a plain directory has no rows."""
+
+
+def view_of(backend):
+    """Look at the table, in a plain directory or in compatibility mode."""
+    return getattr(backend, "_listed", backend).view(NAME)
 
 
 class Copy:
@@ -193,14 +205,24 @@ def prepare(world, start: str, open_one) -> dict[str, bytes]:
     return content
 
 
-def explore(race: Race, *, world=None, limits: Limits | None = None, open_one=None) -> Report:
+def explore(
+    race: Race,
+    *,
+    world=None,
+    limits: Limits | None = None,
+    open_one=None,
+    also=None,
+    commutes=None,
+) -> Report:
     """Explore a race on a world and return what was found."""
     world = world or MemoryWorld()
     open_one = open_one or partial(open_backend, lance=world.lance)
     content = prepare(world, race.start, open_one)
     programs = {name: [partial(perform, op) for op in ops] for name, ops in race.programs().items()}
-    checker = Checker(race, world, open_one)
-    return Explorer(world, content, programs, checker, open_one, limits or Limits()).explore()
+    checker = Checker(race, world, open_one, also)
+    return Explorer(
+        world, content, programs, checker, open_one, limits or Limits(), commutes=commutes
+    ).explore()
 
 
 __all__ = ["INITIAL", "MemoryWorld", "PosixWorld", "Race", "explore"]

@@ -87,8 +87,13 @@ def apply(op: Op, state) -> tuple[str, object]:  # noqa: C901, PLR0911, PLR0912 
     raise AssertionError(op)
 
 
-def explains(initial, actors: tuple[tuple[tuple[Op, str], ...], ...], final) -> bool:
-    """Whether some order of the operations leads to these outcomes and this state."""
+def explains(  # a search and its steps
+    initial, actors: tuple[tuple[tuple[Op, str], ...], ...], final, *, adopts: bool = False
+) -> bool:
+    """Whether some order of the operations leads to these outcomes and this state.
+
+    With ``adopts``, registering a live table may mean to take it into a manifest.
+    """
     ops = [op for history in actors for op, _ in history]
     creations = any(op.verb in {"create", "overwrite", "declare"} for op in ops)
     purges = sum(op.verb == "purge" for op in ops)
@@ -113,7 +118,10 @@ def explains(initial, actors: tuple[tuple[tuple[Op, str], ...], ...], final) -> 
                 continue
             op, outcome = actors[index][at]
             moved = (*positions[:index], at + 1, *positions[index + 1 :])
-            if any(reach(moved, new) for new in _after(op, outcome, real, purges)):
+            news = _after(op, outcome, real, purges)
+            if adopts and op.verb == "register" and real[0] == "live" and outcome == "ok":
+                news = [real]
+            if any(reach(moved, new) for new in news):
                 return True
         return False
 

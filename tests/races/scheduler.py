@@ -37,6 +37,8 @@ class Actor:
     crashed: bool = False
     history: int = 0
     command: str = RUN
+    # For each operation, how many of everybody's had ended when it made its first call.
+    since: list[tuple[int, ...]] = field(default_factory=list)
 
 
 class _Script:
@@ -55,6 +57,8 @@ class _Script:
         actor.pending = None
         if actor.command == CRASH:
             raise Crash
+        if len(actor.since) == len(actor.outcomes):
+            self._run.note_start(actor)
 
     def after(self, call: Call, result: object) -> None:
         actor = self._actor
@@ -117,12 +121,33 @@ class ThreadLane:
         self._back.release()
 
 
-class Run:
-    """One execution of a set of actors."""
+class SteppingStore(ScriptedStore):
+    """Deletes one object before the others, as stores do: somebody may look in between."""
 
-    def __init__(self, actors: list[Actor], store, open_backend, *, threads: bool) -> None:
+    def delete(self, paths) -> None:
+        doomed = list(paths)
+        super().delete(doomed[:1])
+        super().delete(doomed[1:])
+
+    def delete_prefix(self, path: str) -> int:
+        found = self.list_prefix(path)
+        self.delete(meta.path for meta in found)
+        return len(found)
+
+
+class Run:
+    """One execution of a set of actors.
+
+    With ``timed``, what had ended before an operation began is part of an actor's history, so
+    that an operation can be required to see it.
+    """
+
+    def __init__(
+        self, actors: list[Actor], store, open_backend, *, threads: bool, timed: bool = False
+    ) -> None:
         self.actors = actors
         self.store = store
+        self._timed = timed
         self.preemptions = 0
         self.last: Actor | None = None
         self._open_backend = open_backend
@@ -149,6 +174,12 @@ class Run:
         actor.command = kind
         self._lanes[actor].resume()
 
+    def note_start(self, actor: Actor) -> None:
+        """Note, as an actor, what had ended when an operation began."""
+        actor.since.append(tuple(len(other.outcomes) for other in self.actors))
+        if self._timed:
+            actor.history = hash((actor.history, actor.since[-1]))
+
     def hand_over(self, actor: Actor) -> None:
         """Wait, as an actor, for the next turn."""
         self._lanes[actor].pause()
@@ -160,7 +191,8 @@ class Run:
                 self.step(CRASH, index)
 
     def _live(self, actor: Actor) -> None:
-        backend = self._open_backend(ScriptedStore(self.store, _Script(actor, self)), actor.name)
+        kind = SteppingStore if self._timed else ScriptedStore
+        backend = self._open_backend(kind(self.store, _Script(actor, self)), actor.name)
         try:
             for operation in actor.program:
                 actor.outcomes.append(_attempt(operation, backend))

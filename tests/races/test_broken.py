@@ -87,7 +87,7 @@ class OneMarker(Chains):
 
 def _open_with(kind: type[Chains], store, owner: str):
     backend = open_backend(store, owner)
-    chains = kind(store, backend._clock, backend._ids, owner)
+    chains = kind(store, backend.home.clock, backend.home.ids, owner)
     for part in (backend, backend._life, backend._creation, backend._purge, backend._commits):
         part._chains = chains
     return backend

@@ -11,20 +11,21 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from mooring.directory.backend import DirectoryBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.settings import Settings
-from mooring.store.api import ObjectMeta, ObjectTag, StoredObject
+from mooring.errors import ServiceUnavailableError, UnsupportedError
+from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, StoredObject
 from mooring.store.local import LocalStore
 from mooring.store.numbered import create_once
-from mooring.store.remote import RemoteStore
 from mooring.store.wrapped import Call, WrappedStore
 from mooring.tables.api import StagedTable
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 NAME = "t"
 _LARGEST = 2**64 - 1
@@ -48,6 +49,81 @@ class CountedIds:
     def new_id(self) -> str:
         self._count += 1
         return f"{self._owner}{self._count}"
+
+
+class MemoryStore:
+    """An object store that is a dictionary: as fast as exhaustive exploration needs it."""
+
+    capabilities = Capabilities(compare_and_swap=True)
+    options: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, content: dict[str, bytes]) -> None:
+        self.content = dict(content)
+
+    def location(self, path: str) -> str:
+        return f"memory:///{path}" if path else "memory://"
+
+    def get(self, path: str) -> bytes | None:
+        return self.content.get(path)
+
+    def read(self, path: str) -> StoredObject | None:
+        body = self.content.get(path)
+        return None if body is None else StoredObject(body, _meta(path, body))
+
+    def head(self, path: str) -> ObjectMeta | None:
+        body = self.content.get(path)
+        return None if body is None else _meta(path, body)
+
+    def existing(self, paths: Sequence[str]) -> set[str]:
+        return self.content.keys() & set(paths)
+
+    def list_dir(self, path: str) -> Listing:
+        top = f"{path}/" if path else ""
+        below = [key[len(top) :] for key in self.content if key.startswith(top)]
+        directories = {name.partition("/")[0] for name in below if "/" in name}
+        files = [name for name in below if "/" not in name]
+        return Listing(sorted(directories), sorted(files), bool(below))
+
+    def list_prefix(self, path: str) -> list[ObjectMeta]:
+        top = f"{path}/"
+        return [
+            _meta(key, body) for key, body in sorted(self.content.items()) if key.startswith(top)
+        ]
+
+    def prune(self, path: str) -> None:
+        """Do nothing: there are no empty directories."""
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Do nothing: nothing here survives anyway."""
+
+    def put_new(self, path: str, body: bytes) -> bool:
+        if path in self.content:
+            return False
+        self.content[path] = body
+        return True
+
+    def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
+        self.content[path] = body
+
+    def copy(self, source: str, target: str) -> None:
+        if source not in self.content:
+            msg = f"'{source}' is not there to be copied"
+            raise ServiceUnavailableError(msg)
+        self.content[target] = self.content[source]
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.content.pop(path, None)
+
+    def delete_prefix(self, path: str) -> int:
+        found = self.list_prefix(path)
+        self.delete(meta.path for meta in found)
+        return len(found)
+
+
+def _meta(path: str, body: bytes) -> ObjectMeta:
+    etag = hashlib.sha1(body, usedforsecurity=False).hexdigest()
+    return ObjectMeta(path, len(body), 0, ObjectTag(etag=etag))
 
 
 class TimelessStore(WrappedStore):
@@ -84,13 +160,22 @@ class TimelessStore(WrappedStore):
         for path in doomed:
             self.content.pop(path, None)
 
+    def delete_prefix(self, path: str) -> int:
+        for known in [known for known in self.content if known.startswith(f"{path}/")]:
+            del self.content[known]
+        return self.inner.delete_prefix(path)
+
 
 class StoreTables:
-    """Tables as files of the store alone: a data file, then the manifest that names it."""
+    """Tables as files of the store alone: a data file, then the manifest that names it.
 
-    def __init__(self, store, ids: CountedIds) -> None:
+    With ``seals``, a writer looks whether a rename has sealed the version it builds on.
+    """
+
+    def __init__(self, store, ids: CountedIds, *, seals: bool = False) -> None:
         self._store = store
         self._ids = ids
+        self._seals = seals
 
     def stage(self, table_dir: str, rows: str) -> StagedTable:
         path = f"{table_dir}/data/{self._ids.new_id()}.lance"
@@ -98,8 +183,13 @@ class StoreTables:
         return StagedTable(table_dir, None, (), (path,), self._ids.new_id())
 
     def commit(self, staged: StagedTable, version: int) -> bool:
-        body = json.dumps({"files": staged.files, "nonce": staged.nonce, "version": version})
-        return create_once(self._store, manifest(staged.table_dir, version), body.encode())
+        before = manifest(staged.table_dir, version - 1)
+        body = self._store.get(before) if self._seals and version > 1 else None
+        if body is not None and is_sealed(body):
+            msg = f"'{staged.table_dir}' is sealed"
+            raise ServiceUnavailableError(msg)
+        files = [path.removeprefix(f"{staged.table_dir}/") for path in staged.files]
+        return self._put(staged.table_dir, version, files, staged.nonce)
 
     def discard(self, staged: StagedTable) -> None:
         self._store.delete(staged.files)
@@ -108,10 +198,30 @@ class StoreTables:
         body = self._store.get(manifest(table_dir, version))
         if body is None:
             return False
-        old = json.loads(body)
-        nonce = self._ids.new_id()
-        body = json.dumps({"files": old["files"], "nonce": nonce, "version": as_version})
-        return create_once(self._store, manifest(table_dir, as_version), body.encode())
+        return self._put(table_dir, as_version, json.loads(body)["files"], self._ids.new_id())
+
+    def append(self, table_dir: str, rows: str) -> None:
+        """Add to a table as a writer does that knows nothing of catalogs.
+
+        Raises:
+            UnsupportedError: the table is not there, or sealed.
+        """
+        staged = self.stage(table_dir, rows)
+        (added,) = staged.files
+        while True:
+            newest = newest_version(self._store, table_dir)
+            body = self._store.get(manifest(table_dir, newest))
+            if body is None or is_sealed(body):
+                self.discard(staged)
+                msg = f"'{table_dir}' cannot be written to"
+                raise UnsupportedError(msg)
+            files = [*json.loads(body)["files"], added.removeprefix(f"{table_dir}/")]
+            if self._put(table_dir, newest + 1, files, staged.nonce):
+                return
+
+    def _put(self, table_dir: str, version: int, files: list[str], nonce: str) -> bool:
+        body = json.dumps({"files": files, "nonce": nonce, "version": version})
+        return create_once(self._store, manifest(table_dir, version), body.encode())
 
     def read(self, table_dir: str) -> str | None:
         """Return the content of the newest version; None without one."""
@@ -119,9 +229,24 @@ class StoreTables:
         if not newest:
             return None
         found = json.loads(self._store.get(list_versions(self._store, table_dir)[newest]))
-        (path,) = found["files"]
-        body = self._store.get(path)
-        return "LOST" if body is None else body.decode()
+        bodies = [self._store.get(f"{table_dir}/{path}") for path in found["files"]]
+        return "LOST" if None in bodies else "+".join(body.decode() for body in bodies)
+
+
+def is_sealed(body: bytes) -> bool:
+    """Whether a manifest of `StoreTables` refuses all writers."""
+    return json.loads(body).get("sealed") is not None
+
+
+def sealed_copy(path: str, body: bytes, version: int, nonce: str | None) -> bytes:
+    """Seal or open a manifest of `StoreTables`, as `tables.seal` does with one of Lance."""
+    found = {**json.loads(body), "version": version, "sealed": nonce}
+    return json.dumps(found).encode()
+
+
+def seal_of(path: str, body: bytes) -> str | None:
+    """Tell who sealed a manifest of `StoreTables`."""
+    return json.loads(body).get("sealed")
 
 
 class LanceTablesOfTokens:
@@ -163,13 +288,10 @@ class MemoryWorld:
 
     lance = False
 
-    def open(self, content: dict[str, bytes]) -> TimelessStore:
-        store = TimelessStore(RemoteStore("memory://", {}))
-        for path, body in content.items():
-            store.put(path, body)
-        return store
+    def open(self, content: dict[str, bytes]) -> MemoryStore:
+        return MemoryStore(content)
 
-    def close(self, store: TimelessStore) -> None:
+    def close(self, store: MemoryStore) -> None:
         """Let the memory go."""
 
 
@@ -199,10 +321,10 @@ class PosixWorld:
         }
 
 
-def open_backend(store, owner: str, *, lance: bool = False) -> DirectoryBackend:
+def open_backend(store, owner: str, *, lance: bool = False) -> ListingBackend:
     """Open the real backend on a store, with the nonces and tables of one actor."""
     ids = CountedIds(owner)
     tables = LanceTablesOfTokens(store) if lance else StoreTables(store, ids)
-    return DirectoryBackend(
-        store, author=owner, clock=FrozenClock(), ids=ids, tables=tables, settings=SETTINGS
+    return ListingBackend(
+        Home(store, author=owner, clock=FrozenClock(), ids=ids, tables=tables, settings=SETTINGS)
     )

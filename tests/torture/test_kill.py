@@ -13,7 +13,8 @@ import signal
 import pyarrow as pa
 import pytest
 
-from mooring.directory.backend import DirectoryBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import MooringError
 from mooring.identifiers import ROOT
 from mooring.opening import open_directory
@@ -56,7 +57,9 @@ def _perform(backend, verb: str, rows: str = "old") -> None:
 
 def _victim(root: str, verb: str, number: int) -> None:
     store = ScriptedStore(LocalStore(root), _KillAt(number))
-    backend = DirectoryBackend(store, author="victim", settings=open_directory(root, {}).settings)
+    backend = ListingBackend(
+        Home(store, author="victim", settings=open_directory(root, {}).settings)
+    )
     _perform(backend, verb, "new")
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from mooring.directory.backend import DirectoryBackend
+from mooring.directory.home import Home
+from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.settings import load_settings
 from mooring.errors import MooringError
 from mooring.identifiers import ROOT
@@ -29,7 +30,7 @@ def rows_of(author: str) -> pa.RecordBatchReader:
     return pa.table({"author": [author] * ROWS}).to_reader()
 
 
-def perform(backend: DirectoryBackend, verb: str, name: str) -> None:
+def perform(backend: ListingBackend, verb: str, name: str) -> None:
     table = ROOT.child(name)
     if verb == "create":
         backend.create_table(table, rows_of(backend.author))
@@ -45,7 +46,7 @@ def main(job: dict) -> None:
         for number in range(job["count"]):
             author = f"{job['seed']}.{number}"
             verb, name = choose.choice(VERBS), choose.choice(NAMES)
-            backend = DirectoryBackend(store, author=author, settings=settings)
+            backend = ListingBackend(Home(store, author=author, settings=settings))
             try:
                 perform(backend, verb, name)
                 outcome = "ok"

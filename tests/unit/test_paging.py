@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from mooring.errors import InvalidInputError
-from mooring.namespace.paging import take_page
+from mooring.namespace.paging import cut, take_page
+
+
+def _take(names: list[str], token: str | None, limit: int | None) -> tuple[list[str], str | None]:
+    return take_page(partial(cut, names), token, limit)
 
 
 def _pages(names: list[str], limit: int) -> list[list[str]]:
     pages, token = [], None
     while True:
-        page, token = take_page(names, token, limit)
+        page, token = _take(names, token, limit)
         pages.append(page)
         if token is None:
             return pages
@@ -20,8 +26,8 @@ def _pages(names: list[str], limit: int) -> list[list[str]]:
 def test_without_a_limit_everything_comes_at_once():
     """Spec: lance-rest-openapi, PageLimit."""
     names = [f"{number:04}" for number in range(2500)]
-    assert take_page(names, None, None) == (names, None)
-    assert take_page([], None, None) == ([], None)
+    assert _take(names, None, None) == (names, None)
+    assert _take([], None, None) == ([], None)
 
 
 def test_pages_hold_the_limit_and_the_last_has_no_token():
@@ -32,20 +38,20 @@ def test_pages_hold_the_limit_and_the_last_has_no_token():
 
 
 def test_an_empty_token_is_the_first_page():
-    assert take_page(list("abc"), "", 2)[0] == ["a", "b"]
+    assert _take(list("abc"), "", 2)[0] == ["a", "b"]
 
 
 def test_a_token_without_a_limit_gives_the_rest():
-    _, token = take_page(list("abcde"), None, 2)
-    assert take_page(list("abcde"), token, None) == (["c", "d", "e"], None)
+    _, token = _take(list("abcde"), None, 2)
+    assert _take(list("abcde"), token, None) == (["c", "d", "e"], None)
 
 
 def test_names_that_come_and_go_move_no_other():
     """None that was there throughout is missed or repeated."""
-    first, token = take_page(["b", "d", "f", "h"], None, 2)
+    first, token = _take(["b", "d", "f", "h"], None, 2)
     assert first == ["b", "d"]
     # The name the token stands on is gone, an earlier and a later one are new.
-    rest, token = take_page(["a", "b", "e", "f", "h"], token, 10)
+    rest, token = _take(["a", "b", "e", "f", "h"], token, 10)
     assert rest == ["e", "f", "h"]
     assert token is None
 
@@ -53,19 +59,57 @@ def test_names_that_come_and_go_move_no_other():
 @pytest.mark.parametrize("name", ["日本", "a b", 'quo"te', "😀", "=", "+/"])
 def test_any_name_can_end_a_page(name):
     names = sorted([name, name + "z"])
-    _, token = take_page(names, None, 1)
+    _, token = _take(names, None, 1)
     assert token is not None
     assert token.isascii()
-    assert take_page(names, token, 1)[0] == [name + "z"]
+    assert _take(names, token, 1)[0] == [name + "z"]
 
 
 @pytest.mark.parametrize("token", ["!", "a", "é", "____", "日本", "YQ=\n"])
 def test_a_token_nobody_gave_is_refused(token):
     with pytest.raises(InvalidInputError, match="token"):
-        take_page(list("abc"), token, 2)
+        _take(list("abc"), token, 2)
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_page_of_nothing_is_refused(limit):
     with pytest.raises(InvalidInputError, match="limit"):
-        take_page(list("abc"), None, limit)
+        _take(list("abc"), None, limit)
+
+
+def test_a_page_asks_for_one_name_more_than_it_holds_and_no_other():
+    """Deliver 1: "paging that does not scan everything for ten rows"."""
+    asked = []
+
+    def list_names(after: str | None, limit: int | None) -> list[str]:
+        asked.append((after, limit))
+        return cut([f"{number:06}" for number in range(1000)], after, limit)
+
+    page, token = take_page(list_names, None, 10)
+    page, _ = take_page(list_names, token, 10)
+    assert page == [f"{number:06}" for number in range(10, 20)]
+    assert asked == [(None, 11), ("000009", 11)]
+
+
+def test_a_cut_takes_names_after_one_and_of_them_the_first():
+    names = list("bdfh")
+    assert cut(names, None, None) == names
+    assert cut(names, None, 2) == ["b", "d"]
+    assert cut(names, "d", None) == ["f", "h"]
+    assert cut(names, "e", 1) == ["f"]
+    assert cut(names, "z", 5) == []
+    assert cut(names, "", 1) == ["b"]
+    assert cut([], "a", 1) == []
+
+
+def test_a_cut_asks_no_further_than_it_needs():
+    """What tells whether a name is wanted may be a request to the store."""
+    asked = []
+
+    def is_wanted(name: str) -> bool:
+        asked.append(name)
+        return name in "bdf"
+
+    assert cut(list("abcdefgh"), "a", 2, is_wanted) == ["b", "d"]
+    assert asked == ["b", "c", "d"]
+    assert cut(list("abcdefgh"), None, None, is_wanted) == ["b", "d", "f"]

@@ -10,7 +10,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mooring.cli.commands import catalog, doctor, lifecycle, profile, table, trash
+from mooring.cli.commands import (
+    catalog,
+    doctor,
+    exchange,
+    lifecycle,
+    migrate,
+    namespace,
+    namespace_lifecycle,
+    profile,
+    table,
+    trash,
+)
 from mooring.cli.failures import Invocation
 from mooring.cli.options import group
 
@@ -61,10 +72,15 @@ app = typer.Typer(cls=Program, name="mooring", rich_markup_mode=None)
 app.command("init")(catalog.init_command)
 app.command("ls")(catalog.list_command)
 app.command("doctor")(doctor.doctor_command)
+app.command("migrate")(migrate.migrate_command)
+app.command("export")(exchange.export_command)
+app.command("import")(exchange.import_command)
+app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
 app.add_typer(trash.app, name="trash")
 app.add_typer(profile.app, name="profile")
 lifecycle.add_to(table.app)
+namespace_lifecycle.add_to(namespace.app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -87,7 +103,8 @@ def program(
     """Tie names to Lance tables in object storage.
 
     A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure. Name it
-    with --catalog, MOORING_CATALOG or a profile. Options may stand before or after the verb.
+    with --catalog, MOORING_CATALOG or a profile. A table t in a namespace a is named a$t, which
+    a shell takes in single quotes. Options may stand before or after the verb.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 refused or not confirmed.
     """

@@ -1,4 +1,4 @@
-"""Completion by the shell: the names of tables as they are now, and of profiles.
+"""Completion by the shell: the names of tables and namespaces as they are now, and of profiles.
 
 A shell that asks gets names or nothing; whatever goes wrong is for the command itself to tell.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mooring.cli.listing import DEREGISTERED, DROPPED, LIVE, list_everything, list_namespaces
 from mooring.cli.session import Flags, Session
 from mooring.config import config_path, load_profiles
 from mooring.errors import MooringError
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 
     from mooring.catalog import Catalog
 
-__all__ = ["complete_deregistered", "complete_dropped", "complete_live", "complete_profiles"]
+__all__ = [
+    "complete_deregistered",
+    "complete_dropped",
+    "complete_dropped_namespaces",
+    "complete_live",
+    "complete_namespaces",
+    "complete_profiles",
+]
 
 # Bash takes a completion as it is, the other shells quote it themselves.
 _BASH = "COMP_WORDS"
@@ -29,7 +37,7 @@ _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 
 def complete_live(ctx: typer.Context, incomplete: str) -> list[str]:
     """Name the live tables that begin like this."""
-    return _complete(ctx, incomplete, lambda catalog: catalog.list_tables())
+    return _complete(ctx, incomplete, lambda catalog: map(str, catalog.list_all_tables()))
 
 
 def complete_dropped(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -41,8 +49,6 @@ def complete_dropped(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_deregistered(ctx: typer.Context, incomplete: str) -> list[str]:
     """Name the deregistered tables that begin like this."""
-    from mooring.cli.listing import DEREGISTERED, list_everything
-
     return _complete(
         ctx,
         incomplete,
@@ -52,12 +58,26 @@ def complete_deregistered(ctx: typer.Context, incomplete: str) -> list[str]:
     )
 
 
+def complete_namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the namespaces that begin like this."""
+    return _complete(ctx, incomplete, lambda catalog: _namespaces(catalog, LIVE))
+
+
+def complete_dropped_namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the dropped namespaces that begin like this."""
+    return _complete(ctx, incomplete, lambda catalog: _namespaces(catalog, DROPPED))
+
+
 def complete_profiles(incomplete: str) -> list[str]:
     """Name the profiles that begin like this."""
     try:
         return _begin_with(incomplete, load_profiles(config_path(os.environ)))
     except MooringError:
         return []
+
+
+def _namespaces(catalog: Catalog, state: str) -> Iterable[str]:
+    return (listed.name for listed in list_namespaces(catalog) if listed.state == state)
 
 
 def _complete(
@@ -71,5 +91,8 @@ def _complete(
 
 
 def _begin_with(incomplete: str, names: Iterable[str]) -> list[str]:
-    found = [name for name in names if name.startswith(incomplete) and name.isprintable()]
+    # A name that was dropped twice is offered once.
+    found = [
+        name for name in dict.fromkeys(names) if name.startswith(incomplete) and name.isprintable()
+    ]
     return [_SPECIAL.sub(r"\\\1", name) for name in found] if _BASH in os.environ else found

@@ -1,6 +1,6 @@
 """What ``mooring doctor`` finds: settings and their sources, the store, the catalog, its tables.
 
-Everything but the probe only reads: a listing of the root and the catalog's settings.
+Everything but the probe only reads: listings of the root, the manifest, the catalog's settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mooring.cli.listing import (
     DROPPED,
     LIVE,
     UNFINISHED,
-    ListedTable,
+    Listed,
     directory_of,
     list_everything,
 )
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mooring.catalog import Catalog
     from mooring.cli.session import Session
-    from mooring.directory.backend import DirectoryBackend
+    from mooring.opening import DirectoryBackend
     from mooring.store import Listing, Store
 
 __all__ = ["OK", "PROBLEM", "WARNING", "Finding", "diagnose"]
@@ -71,9 +71,14 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
     findings.append(Finding("store", "reachable", "yes", note=backend.store.location("")))
     findings.extend(_probe(backend, wanted=write_probe))
     findings.extend(_catalog(backend))
-    findings.extend(_leftovers(root))
-    findings.extend(_unaddressable(root))
-    findings.extend(_tables(catalog, session.clock.now_ms()))
+    try:
+        findings.extend(_manifest(backend, root))
+        findings.extend(_leftovers(root))
+        findings.extend(_unaddressable(backend, root))
+        findings.extend(_tables(catalog, session.clock.now_ms()))
+        findings.extend(_declared(backend, root))
+    except MooringError as exc:
+        findings.append(Finding("catalog", "readable", "no", PROBLEM, _reason(exc)))
     return findings
 
 
@@ -156,7 +161,43 @@ def _catalog(backend: DirectoryBackend) -> Iterator[Finding]:
         else 'listings look into each table for marks of others; "mooring init --adopt" ends that',
     )
     yield Finding("catalog", "default ttl", "never" if kept is None else format_duration(kept))
+    if settings.allowed_locations:
+        yield Finding("catalog", "allowed locations", ", ".join(settings.allowed_locations))
     yield Finding("catalog", "read-only", "yes" if backend.read_only else "no")
+
+
+def _manifest(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:
+    """Tell the mode, and how large the manifest is."""
+    from mooring.directory.listing_backend import ListingBackend
+    from mooring.directory.manifest import MANIFEST_DIR
+
+    if isinstance(backend, ListingBackend):
+        note = "its manifest is left out" if MANIFEST_DIR in root.directories else None
+        yield Finding("catalog", "mode", "plain directory", note=note)
+        return
+    is_alone = not _lists(backend)
+    note = "only what the manifest has" if is_alone else "the manifest, and what a listing finds"
+    yield Finding("catalog", "mode", "manifest" if is_alone else "compatibility", note=note)
+    version, rows = backend.measure_manifest()
+    if not version:
+        yield Finding("manifest", "version", None, note="there is none yet")
+        return
+    yield Finding("manifest", "version", str(version))
+    yield Finding("manifest", "rows", str(rows), note="what was dropped and not yet purged counts")
+    left_out = len(backend.unrecorded_tables())
+    if left_out:
+        note = 'root tables that only a listing finds; "mooring migrate" adds them'
+        yield Finding("manifest", "not in it", str(left_out), note=note)
+
+
+def _lists(backend: DirectoryBackend) -> bool:
+    """Whether root tables are found by their directories."""
+    from mooring.directory.compat_backend import CompatBackend
+    from mooring.directory.manifest_backend import ManifestBackend
+
+    if isinstance(backend, CompatBackend):
+        return backend.listing
+    return not isinstance(backend, ManifestBackend)
 
 
 def _leftovers(root: Listing) -> Iterator[Finding]:
@@ -169,14 +210,20 @@ def _leftovers(root: Listing) -> Iterator[Finding]:
             yield Finding("leftover", file, None, WARNING, note)
 
 
-def _unaddressable(root: Listing) -> Iterator[Finding]:
+def _unaddressable(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:
     from mooring.directory.layout import TABLE_SUFFIX, check_table_name
-    from mooring.identifiers import check_name
+    from mooring.identifiers import DELIMITER, check_name
 
+    if not _lists(backend):
+        return
     for directory in sorted(root.directories):
         if not directory.endswith(TABLE_SUFFIX):
             continue
         name = directory.removesuffix(TABLE_SUFFIX)
+        if backend.levels != 1 and DELIMITER in name:
+            note = f"'{DELIMITER}' separates levels here: name it with --no-manifest"
+            yield Finding("name", directory, None, WARNING, note)
+            continue
         try:
             check_name(name)
             check_table_name(name)
@@ -197,7 +244,22 @@ def _tables(catalog: Catalog, now_ms: int) -> Iterator[Finding]:
         yield from _attend(table, now_ms)
 
 
-def _attend(table: ListedTable, now_ms: int) -> Iterator[Finding]:
+def _declared(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:
+    """Name the tables without a directory: they are declared, and somebody may fill them."""
+    from mooring.directory.locations import is_outside
+
+    top = backend.store.location("").rstrip("/") + "/"
+    directories = set(root.directories)
+    for info in backend.describe_tables():
+        path = info.location.removeprefix(top)
+        if is_outside(path):
+            continue
+        if path not in directories and ("/" not in path or not backend.store.list_dir(path).exists):
+            note = f"declared: '{path}' is not there, and whoever writes it first completes it"
+            yield Finding("table", str(info.id), "declared", note=note)
+
+
+def _attend(table: Listed, now_ms: int) -> Iterator[Finding]:
     if table.state in UNFINISHED:
         advice, verb = _REMEDIES[table.state]
         note = f"under way or cut off by a crash; {advice}: {suggest(verb, table.name)}"

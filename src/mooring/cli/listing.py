@@ -1,4 +1,4 @@
-"""Every table of a catalog with its state, in the words of the command line."""
+"""Everything a catalog names, with its state, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -7,38 +7,52 @@ from typing import TYPE_CHECKING
 
 from mooring.clock import format_time
 from mooring.errors import UnsupportedError
+from mooring.identifiers import ROOT
 
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
-    from mooring.directory.backend import DirectoryBackend
+    from mooring.directory.decisions import Hint
+    from mooring.identifiers import ObjectId
+    from mooring.opening import DirectoryBackend
 
 __all__ = [
     "DEREGISTERED",
     "DROPPED",
+    "LISTED_COLUMNS",
     "LIVE",
     "PURGED",
+    "PURGING",
     "UNFINISHED",
-    "ListedTable",
+    "Listed",
     "as_time",
+    "count_below",
     "directory_of",
+    "is_below",
     "list_everything",
+    "list_namespaces",
     "state_word",
 ]
 
 LIVE, DROPPED, DEREGISTERED, PURGED = "live", "dropped", "deregistered", "purged"
+PURGING = "purging"
 # Verbs that somebody is at, or that a crash cut off.
-UNFINISHED = ("creating", "reviving", "undropping", "purging")
+UNFINISHED = ("creating", "reviving", "undropping", PURGING)
+LISTED_COLUMNS = ("name", "state", "deleted_at", "expires_at")
 _STORED = {"deleted": DROPPED}
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTable:
-    """A table as a listing shows it."""
+class Listed:
+    """A table or a namespace as a listing shows it."""
 
     name: str
     state: str
     deleted_at_ms: int | None = None
     expires_at_ms: int | None = None
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether its time in the trash is over."""
+        return self.expires_at_ms is not None and self.expires_at_ms <= now_ms
 
     def row(self) -> dict[str, object]:
         """Return it as output."""
@@ -50,20 +64,43 @@ class ListedTable:
         }
 
 
-def list_everything(catalog: Catalog) -> list[ListedTable]:
-    """List live, dropped, deregistered and purged names, sorted, from one listing.
+def list_everything(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
+    """List the tables below a namespace at any level, whatever they are, by full identifier.
+
+    A name that was dropped and used again is there twice.
 
     Raises:
         UnsupportedError: this kind of catalog cannot tell.
     """
-    scan = directory_of(catalog).scan()
-    tables = [ListedTable(name, LIVE) for name in scan.live]
-    for name, hint in scan.other.items():
-        expiry = None
-        if hint.deleted_at_ms is not None and hint.ttl_ms is not None:
-            expiry = hint.deleted_at_ms + hint.ttl_ms
-        tables.append(ListedTable(name, state_word(hint.state), hint.deleted_at_ms, expiry))
-    return sorted(tables, key=lambda table: table.name)
+    states = directory_of(catalog).states()
+    return [_listed(table, hint) for table, hint in states if is_below(table, within)]
+
+
+def list_namespaces(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
+    """List the namespaces below one at any level, live or dropped, by full identifier.
+
+    Raises:
+        UnsupportedError: this kind of catalog cannot tell.
+    """
+    backend = directory_of(catalog)
+    found = [(name, Listed(str(name), LIVE)) for name, _ in backend.describe_namespaces()]
+    found += [(name, _listed(name, hint)) for name, hint in backend.dropped_namespaces()]
+    return [
+        listed for name, listed in sorted(found, key=lambda pair: pair[0]) if is_below(name, within)
+    ]
+
+
+def count_below(catalog: Catalog, namespace: ObjectId) -> tuple[int, int]:
+    """Count the live namespaces and tables below a namespace, at any level."""
+    backend = directory_of(catalog)
+    namespaces = sum(is_below(name, namespace) for name, _ in backend.describe_namespaces())
+    return namespaces, len(backend.describe_tables(namespace))
+
+
+def is_below(object_id: ObjectId, namespace: ObjectId) -> bool:
+    """Whether an object lies in a namespace, at any level."""
+    level = namespace.level
+    return object_id.level > level and object_id.names[:level] == namespace.names
 
 
 def directory_of(catalog: Catalog) -> DirectoryBackend:
@@ -72,9 +109,11 @@ def directory_of(catalog: Catalog) -> DirectoryBackend:
     Raises:
         UnsupportedError: the catalog is of another kind.
     """
-    from mooring.directory.backend import DirectoryBackend
+    from mooring.directory.compat_backend import CompatBackend
+    from mooring.directory.listing_backend import ListingBackend
+    from mooring.directory.manifest_backend import ManifestBackend
 
-    if not isinstance(catalog.backend, DirectoryBackend):
+    if not isinstance(catalog.backend, CompatBackend | ListingBackend | ManifestBackend):
         msg = f"'{catalog.uri}' is not a directory of tables, and only those can do this"
         raise UnsupportedError(msg)
     return catalog.backend
@@ -88,3 +127,10 @@ def state_word(state: str) -> str:
 def as_time(at_ms: int | None) -> str | None:
     """Write a time, if there is one."""
     return None if at_ms is None else format_time(at_ms)
+
+
+def _listed(object_id: ObjectId, hint: Hint) -> Listed:
+    expiry = None
+    if hint.deleted_at_ms is not None and hint.ttl_ms is not None:
+        expiry = hint.deleted_at_ms + hint.ttl_ms
+    return Listed(str(object_id), state_word(hint.state), hint.deleted_at_ms, expiry)

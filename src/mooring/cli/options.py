@@ -15,7 +15,9 @@ import typer
 from mooring.cli.completion import (
     complete_deregistered,
     complete_dropped,
+    complete_dropped_namespaces,
     complete_live,
+    complete_namespaces,
     complete_profiles,
 )
 from mooring.cli.output import Format
@@ -27,17 +29,24 @@ __all__ = [
     "DeregisteredName",
     "DroppedName",
     "DroppedNames",
+    "DroppedNamespace",
     "DryRun",
     "LiveName",
     "LiveNames",
+    "NamespaceName",
     "NewName",
+    "NewNamespace",
+    "OptionalNamespace",
     "OptionalUri",
+    "TimeToLive",
     "Yes",
     "command",
     "group",
 ]
 
-NewName = Annotated[str, typer.Argument(metavar="NAME", help="The table's name.")]
+NewName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The table's name: t, or a$t where it lies in a.")
+]
 AnyName = Annotated[
     str, typer.Argument(metavar="NAME", help="A table, live or not.", autocompletion=complete_live)
 ]
@@ -57,7 +66,36 @@ DroppedNames = Annotated[
 DeregisteredName = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="A deregistered table.", autocompletion=complete_deregistered
+        metavar="NAME",
+        help="A deregistered table, or a new name.",
+        autocompletion=complete_deregistered,
+    ),
+]
+NewNamespace = Annotated[
+    str, typer.Argument(metavar="NAME", help="The namespace's name: a, or a$b where it lies in a.")
+]
+NamespaceName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A namespace.", autocompletion=complete_namespaces)
+]
+OptionalNamespace = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE",
+        help="A namespace; the root unless given.",
+        autocompletion=complete_namespaces,
+        show_default=False,
+    ),
+]
+DroppedNamespace = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A dropped namespace.", autocompletion=complete_dropped_namespaces
+    ),
+]
+TimeToLive = Annotated[
+    str | None,
+    typer.Option(
+        "--ttl", metavar="DURATION", help="How long to stay in the trash: 7d, 12h, never."
     ),
 ]
 OptionalUri = Annotated[
@@ -101,6 +139,22 @@ def _shared(
             "--read-only/--no-read-only",
             show_default=False,
             help="Refuse every change.",
+        ),
+    ] = None,
+    manifest: Annotated[
+        bool | None,
+        typer.Option(
+            "--manifest/--no-manifest",
+            show_default=False,
+            help="Use the catalog's manifest, which namespaces need; so it is by default.",
+        ),
+    ] = None,
+    listing: Annotated[
+        bool | None,
+        typer.Option(
+            "--listing/--no-listing",
+            show_default=False,
+            help="Find root tables by their directories, too; so it is by default.",
         ),
     ] = None,
     output: Annotated[

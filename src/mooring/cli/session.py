@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mooring.cli.output import Format, Output
 from mooring.clock import SystemClock
-from mooring.config import Layer, resolve
+from mooring.config import Layer, parse_flag, resolve
 from mooring.errors import InvalidInputError, NamespaceNotFoundError, NotFoundError
-from mooring.hints import suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import typer
 
     from mooring.catalog import Catalog
     from mooring.config import Config, Setting
 
-__all__ = ["Flags", "Session"]
+__all__ = ["MODE_NAMES", "Flags", "Session", "parse_pairs"]
 
+# Both are on by default: a catalog is opened in compatibility mode.
+MODE_NAMES = ("manifest_enabled", "dir_listing_enabled")
 _T = TypeVar("_T")
 
 
@@ -34,6 +36,8 @@ class Flags:
     profile: str | None = None
     storage: tuple[str, ...] = ()
     read_only: bool | None = None
+    manifest: bool | None = None
+    listing: bool | None = None
     output: str | None = None
     quiet: bool = False
     verbose: bool = False
@@ -56,6 +60,8 @@ class Flags:
             profile=_either(self.profile, params.get("profile")),
             storage=(*(params.get("storage") or ()), *self.storage),
             read_only=_either(self.read_only, params.get("read_only")),
+            manifest=_either(self.manifest, params.get("manifest")),
+            listing=_either(self.listing, params.get("listing")),
             output=_either(self.output, None if output is None else str(output)),
             quiet=self.quiet or bool(params.get("quiet")),
             verbose=self.verbose or bool(params.get("verbose")),
@@ -67,15 +73,16 @@ class Flags:
         Raises:
             InvalidInputError: a storage option is not KEY=VALUE.
         """
-        read_only = None if self.read_only is None else str(self.read_only).lower()
         values = {
             "catalog": self.catalog,
             "profile": self.profile,
-            "read_only": read_only,
+            "read_only": _as_text(self.read_only),
+            "manifest_enabled": _as_text(self.manifest),
+            "dir_listing_enabled": _as_text(self.listing),
             "output": self.output,
         }
         given = {name: value for name, value in values.items() if value is not None}
-        return Layer("flag", given, _parse_pairs(self.storage))
+        return Layer("flag", given, parse_pairs(self.storage, "storage option"))
 
 
 class Session:
@@ -125,14 +132,35 @@ class Session:
             raise InvalidInputError(msg)
         return uri
 
-    def suggest(self, verb: str, *words: str) -> str:
-        """Write a command line for the same catalog, which has to be named again as it was."""
-        options: list[str] = []
-        if self.flags.profile is not None:
-            options += ["--profile", self.flags.profile]
-        if self.flags.catalog is not None:
-            options += ["-c", self.flags.catalog]
-        return suggest(verb, *words, options=options)
+    @property
+    def names_catalog(self) -> bool:
+        """Whether a flag, the environment or a profile names a catalog, or should."""
+        return bool(self.config.missing_profile or self.config.value("catalog"))
+
+    def is_enabled(self, name: str) -> bool:
+        """Tell whether a part of the mode is on.
+
+        Raises:
+            InvalidInputError: the setting is neither true nor false.
+        """
+        setting = self.config.settings[name]
+        return parse_flag(setting.value or "true", f"{name} ({setting.source})")
+
+    def suggest(self, verb: str, *words: str, options: Sequence[str] = ()) -> str:
+        """Write a command line for the same catalog, which has to be named again as it was.
+
+        Args:
+            verb: Noun and verb.
+            words: What follows.
+            options: Options of the verb.
+        """
+        flags = self.flags
+        shared = [] if flags.profile is None else ["--profile", flags.profile]
+        shared += [] if flags.catalog is None else ["-c", flags.catalog]
+        shared += [] if flags.manifest is None else [_switch("manifest", on=flags.manifest)]
+        shared += [] if flags.listing is None else [_switch("listing", on=flags.listing)]
+        separator = ["--"] if any(word.startswith("-") for word in words) else []
+        return shlex.join(["mooring", *shared, *verb.split(), *options, *separator, *words])
 
     def open_catalog(self, *, may_create: bool = False) -> Catalog:
         """Open the catalog.
@@ -154,6 +182,8 @@ class Session:
             read_only=self.config.is_read_only,
             author=self.config.value("user"),
             storage_options=self.config.storage_options,
+            manifest_enabled=self.is_enabled("manifest_enabled"),
+            dir_listing_enabled=self.is_enabled("dir_listing_enabled"),
         )
 
 
@@ -179,6 +209,22 @@ def require_directory(uri: str) -> None:
     raise NamespaceNotFoundError(msg)
 
 
+def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, str]:
+    """Read ``KEY=VALUE`` options.
+
+    Raises:
+        InvalidInputError: one of them is not that.
+    """
+    found = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not key or not separator:
+            msg = f"a {what} is KEY=VALUE, not '{pair}'"
+            raise InvalidInputError(msg)
+        found[key] = value
+    return found
+
+
 def _either(nearer: _T | None, further: _T | None) -> _T | None:
     return further if nearer is None else nearer
 
@@ -192,12 +238,9 @@ def _parse_format(setting: Setting) -> Format:
         raise InvalidInputError(msg) from None
 
 
-def _parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not key or not separator:
-            msg = f"a storage option is KEY=VALUE, not '{pair}'"
-            raise InvalidInputError(msg)
-        options[key] = value
-    return options
+def _as_text(flag: bool | None) -> str | None:
+    return None if flag is None else str(flag).lower()
+
+
+def _switch(name: str, *, on: bool) -> str:
+    return f"--{name}" if on else f"--no-{name}"

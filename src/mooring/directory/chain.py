@@ -48,6 +48,11 @@ class Chain:
         """Whether drops are refused."""
         return bool(self.decision and self.decision.protected)
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the table's directory may be closed to all writers."""
+        return bool(self.decision and self.decision.sealed)
+
 
 class Chains:
     """Reads and extends the chains of one catalog."""
@@ -89,9 +94,11 @@ class Chains:
         version: int | None = None,
         manifest: str | None = None,
         protected: bool | None = None,
+        sealed: bool | None = None,
+        intent: str | None = None,
         consumed: tuple[str, ...] = (),
     ) -> Chain:
-        """Put the next decision; protection stays as it is unless told otherwise.
+        """Put the next decision; protection and seal stay as they are unless told otherwise.
 
         Raises:
             ConcurrentModificationError: somebody else's decision came first.
@@ -109,6 +116,8 @@ class Chains:
             version=version,
             manifest=manifest,
             protected=chain.is_protected if protected is None else protected,
+            sealed=chain.is_sealed if sealed is None else sealed,
+            intent=intent,
             consumed=consumed,
         )
         seq = chain.seq + 1

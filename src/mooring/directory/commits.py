@@ -21,6 +21,7 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
+from mooring.tables.seal import lift_seal
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
@@ -103,6 +104,15 @@ class VersionCommits:
 
     def _restarted(self, view: TableView, decision: Decision) -> bool:
         return 0 < self.newest(view.name) < (decision.version or 0)
+
+    def reopen(self, chain: Chain) -> None:
+        """Make a directory that a rename has closed writable again, as long as its chain stands.
+
+        Raises:
+            ConcurrentModificationError: somebody else's decision follows.
+        """
+        if chain.is_sealed:
+            lift_seal(self._store, table_dir(chain.name), lambda: self.require_end(chain, "look"))
 
     def stage(self, chain: Chain, rows: pa.RecordBatchReader) -> StagedTable:
         """Write data files of a table; nothing is visible yet."""

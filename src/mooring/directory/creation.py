@@ -19,6 +19,8 @@ from mooring.identifiers import check_composed, quote
 from mooring.store.numbered import create_once
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
     from mooring.clock import Clock, IdSource
@@ -43,6 +45,7 @@ class Creation:
         clock: Clock,
         ids: IdSource,
         author: str,
+        fence: Callable[[str], None] | None = None,
     ) -> None:
         """Work on a store.
 
@@ -53,7 +56,10 @@ class Creation:
             clock: Stamps declarations.
             ids: Makes nonces.
             author: In whose name tables are declared.
+            fence: Makes sure, once a creation over a dropped table is announced, that nobody
+                else uses its files.
         """
+        self._fence = fence
         self._store = store
         self._chains = chains
         self._commits = commits
@@ -98,6 +104,7 @@ class Creation:
         """
         view = self._require_free(name)
         self._require_creatable(view)
+        self._commits.reopen(view.chain)
         staged = self._commits.stage(view.chain, rows)
         is_new = view.chain.seq == 0 and not view.markers
         if view.state is not State.LIVE and not is_new:
@@ -170,7 +177,7 @@ class Creation:
                     " or choose another name"
                 )
                 raise TableAlreadyExistsError(msg)
-            case State.PURGING | State.UNDROPPING:
+            case State.PURGING | State.UNDROPPING | State.RENAMING:
                 msg = f"table {shown} is being changed: another {view.state} is under way"
                 raise ConcurrentModificationError(msg)
             case State.DELETED | State.PURGED if self._commits.is_replaced(view):
@@ -191,16 +198,33 @@ class Creation:
         except ConcurrentModificationError:
             self._commits.discard(staged)
             raise
+        if entry.state is State.REVIVING and self._fence is not None:
+            self._keep_out(staged, view, entry, self._fence)
         version = self._commits.commit_next(staged, entry, "create")
         live = self._chains.advance(
             entry,
             State.LIVE,
             action="create",
             version=version,
+            sealed=False,
             consumed=view.marks,
         )
         settle_markers(self._store, self._chains, live)
         return version
+
+    def _keep_out(
+        self, staged: StagedTable, view: TableView, entry: Chain, fence: Callable[[str], None]
+    ) -> None:
+        """Put a dropped table back where another name uses its files."""
+        try:
+            fence(view.name)
+        except InvalidTableStateError:
+            self._commits.discard(staged)
+            deleted_at_ms, ttl_ms = view.deletion
+            self._chains.advance(
+                entry, State.DELETED, action="create", deleted_at_ms=deleted_at_ms, ttl_ms=ttl_ms
+            )
+            raise
 
     def _announce_creation(self, view: TableView) -> Chain:
         if view.state is None or not view.state.in_trash:

@@ -29,6 +29,7 @@ class State(StrEnum):
     CREATING = "creating"
     PURGING = "purging"
     PURGED = "purged"
+    RENAMING = "renaming"
 
     @property
     def in_trash(self) -> bool:
@@ -55,6 +56,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         manifest: The digest of that version's manifest at a drop or purge: another program that
             puts a table of its own into the directory cannot have the same.
         protected: Whether drops are refused.
+        sealed: Whether a rename left the table's directory closed to all writers.
+        intent: The nonce of the rename that took the name away.
         consumed: Markers of other programs that this decision takes account of.
     """
 
@@ -69,6 +72,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     version: int | None = None
     manifest: str | None = None
     protected: bool = False
+    sealed: bool = False
+    intent: str | None = None
     consumed: tuple[str, ...] = ()
 
     @property

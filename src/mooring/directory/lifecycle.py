@@ -113,6 +113,16 @@ class Lifecycle:
             return
         view.require_live(self._clock)
 
+    def bring_back(self, view: TableView) -> None:
+        """Make a table live that was hidden when it was looked at, and not changed since.
+
+        Raises:
+            ConcurrentModificationError: it was.
+        """
+        self._require_directory(view)
+        self._commits.reopen(view.chain)
+        self._become(view, State.LIVE, action="register", consumed=view.marks)
+
     def undrop(self, name: str) -> None:
         """Make a dropped table live again.
 
@@ -122,10 +132,12 @@ class Lifecycle:
         """
         view = self.view(name)
         match view.state:
-            case State.DELETED:
+            case State.DELETED | State.RENAMING:
                 self._require_directory(view)
+                self._commits.reopen(view.chain)
                 self._become(view, State.LIVE, action="undrop", consumed=view.marks)
             case State.REVIVING | State.UNDROPPING:
+                self._commits.reopen(view.chain)
                 self._undo_revival(view)
             case State.LIVE:
                 msg = f"table {quote(name)} is live: there is nothing to undrop"
@@ -207,6 +219,7 @@ class Lifecycle:
             action=action,
             deleted_at_ms=deleted_at_ms,
             ttl_ms=ttl_ms,
+            sealed=False,
             consumed=consumed,
         )
         settle_markers(self._store, self._chains, chain)
@@ -237,5 +250,7 @@ class Lifecycle:
             version=version,
         )
         self._commits.restore(version, entry, "undrop")
-        live = self._chains.advance(entry, State.LIVE, action="undrop", consumed=view.marks)
+        live = self._chains.advance(
+            entry, State.LIVE, action="undrop", sealed=False, consumed=view.marks
+        )
         settle_markers(self._store, self._chains, live)

@@ -38,11 +38,25 @@ __all__ = ["Purge"]
 class Purge:
     """Deletes the bytes of dropped tables."""
 
-    def __init__(self, store: Store, chains: Chains, commits: VersionCommits) -> None:
-        """Work on a store, its chains of decisions and the versions under them."""
+    def __init__(
+        self,
+        store: Store,
+        chains: Chains,
+        commits: VersionCommits,
+        fence: Callable[[str], None] | None = None,
+    ) -> None:
+        """Work on a store, its chains of decisions and the versions under them.
+
+        Args:
+            store: The catalog's store.
+            chains: Its chains of decisions.
+            commits: The versions under them.
+            fence: Makes sure, once a purge is announced, that nobody else uses the files.
+        """
         self._store = store
         self._chains = chains
         self._commits = commits
+        self._fence = fence
 
     def run(self, name: str, progress: Progress | None = None) -> None:
         """Delete the bytes of a dropped table.
@@ -53,7 +67,8 @@ class Purge:
 
         Raises:
             TableNotFoundError: nothing dropped has this name.
-            InvalidTableStateError: another program has replaced the table.
+            InvalidTableStateError: another program has replaced the table, or another name
+                uses its files.
             ConcurrentModificationError: an undrop or a re-creation came first.
         """
         view = view_table(self._store, self._chains, name)
@@ -61,6 +76,8 @@ class Purge:
         if view.unconsumed:
             # Hidden by another program's marker alone: hide it from readers of the V1 rules, too.
             settle_markers(self._store, self._chains, chain)
+        if self._fence is not None:
+            self._keep_out(view, chain, self._fence)
         kept = self._delete_files(chain, progress)
         if kept is None:
             return  # a helper finished it
@@ -76,6 +93,17 @@ class Purge:
         except ConcurrentModificationError:
             return  # only a helper can have put the next decision: it is purged
         settle_markers(self._store, self._chains, chain)
+
+    def _keep_out(self, view: TableView, chain: Chain, fence: Callable[[str], None]) -> None:
+        """Put an announced purge back where another name uses the files."""
+        try:
+            fence(view.name)
+        except InvalidTableStateError:
+            deleted_at_ms, ttl_ms = view.deletion
+            self._chains.advance(
+                chain, State.DELETED, action="purge", deleted_at_ms=deleted_at_ms, ttl_ms=ttl_ms
+            )
+            raise
 
     def _announce_purge(self, view: TableView) -> Chain:
         match view.state:

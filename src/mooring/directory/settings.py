@@ -31,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         format: The layout of the catalog; a release refuses one that is newer than it knows.
         adopted: Whether listings need not look for nested markers of other programs.
         default_ttl_ms: How long dropped tables stay in the trash; None is for ever.
+        allowed_locations: Where tables may lie outside the root: URIs or paths.
         nonce: Random; tells this revision from another with the same content.
         by: Who saved it.
         at_ms: When.
@@ -40,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     adopted: bool = False
     default_ttl_ms: int | None = DEFAULT_TTL_MS
+    allowed_locations: tuple[str, ...] = ()
     nonce: str = ""
     by: str = ""
     at_ms: int = 0

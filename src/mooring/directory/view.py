@@ -106,6 +106,9 @@ class TableView:
                 return f"table {shown} is deregistered; {undo}"
             case State.PURGING:
                 return f"table {shown} is being purged"
+            case State.RENAMING:
+                undo = f'undo it with "{suggest("table undrop", self.name)}"'
+                return f"table {shown} is being renamed; if that was cut off, {undo}"
             case _:
                 return f"there is no table {shown}"
 

@@ -106,8 +106,10 @@ class Backend(Protocol):
         """In whose name changes are recorded."""
         ...
 
-    def list_namespaces(self, parent: ObjectId) -> list[str]:
-        """Name the direct child namespaces, sorted.
+    def list_namespaces(
+        self, parent: ObjectId, *, after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        """Name the direct child namespaces, sorted; if wanted, some after a name.
 
         Raises:
             NamespaceNotFoundError: there is no such parent.
@@ -122,8 +124,70 @@ class Backend(Protocol):
         """
         ...
 
-    def list_tables(self, namespace: ObjectId, *, include_declared: bool = True) -> list[str]:
-        """Name the direct child tables that are live, sorted.
+    def create_namespace(
+        self,
+        namespace: ObjectId,
+        properties: Mapping[str, str],
+        mode: CreateMode = CreateMode.CREATE,
+    ) -> Mapping[str, str]:
+        """Make a namespace and return its properties.
+
+        Raises:
+            NamespaceNotFoundError: there is no such parent.
+            NamespaceAlreadyExistsError: the name is taken, and the mode is ``create``.
+            TableAlreadyExistsError: a table has the name.
+            UnsupportedError: this kind of catalog has no namespaces.
+        """
+        ...
+
+    def update_namespace(
+        self, namespace: ObjectId, updates: Mapping[str, str | None]
+    ) -> Mapping[str, str]:
+        """Change properties of a namespace, None removes one; return all.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            UnsupportedError: this kind of catalog keeps no properties.
+        """
+        ...
+
+    def drop_namespace(
+        self, namespace: ObjectId, *, cascade: bool = False, ttl: Ttl | None = None
+    ) -> Mapping[str, str]:
+        """Hide a namespace, reversibly, and with ``cascade`` all that is in it.
+
+        Returns:
+            The properties it had.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            NamespaceNotEmptyError: something is in it.
+            ProtectedError: it, or something in it, is protected.
+        """
+        ...
+
+    def undrop_namespace(self, namespace: ObjectId) -> int:
+        """Bring a dropped namespace back with all that was dropped with it; tell how many.
+
+        Raises:
+            NamespaceNotFoundError: no dropped namespace has this identifier.
+            ConflictError: an identifier is taken.
+        """
+        ...
+
+    def list_all_tables(self) -> list[ObjectId]:
+        """Return the identifiers of all live tables, sorted."""
+        ...
+
+    def list_tables(
+        self,
+        namespace: ObjectId,
+        *,
+        include_declared: bool = True,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Name the direct child tables that are live, sorted; if wanted, some after a name.
 
         Raises:
             NamespaceNotFoundError: there is no such namespace.
@@ -138,7 +202,12 @@ class Backend(Protocol):
         """
         ...
 
-    def declare_table(self, table: ObjectId, location: str | None = None) -> TableInfo:
+    def declare_table(
+        self,
+        table: ObjectId,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
         """Reserve a name and a location without data.
 
         Raises:
@@ -149,7 +218,11 @@ class Backend(Protocol):
         ...
 
     def create_table(
-        self, table: ObjectId, rows: pa.RecordBatchReader, mode: CreateMode = CreateMode.CREATE
+        self,
+        table: ObjectId,
+        rows: pa.RecordBatchReader,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Create a table with data, also over a dropped or purged one.
 
@@ -161,7 +234,11 @@ class Backend(Protocol):
         ...
 
     def register_table(
-        self, table: ObjectId, location: str | None, mode: CreateMode = CreateMode.CREATE
+        self,
+        table: ObjectId,
+        location: str | None,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Give a name to a table that lies in the catalog's storage, where the layout has it.
 
@@ -237,6 +314,15 @@ class Backend(Protocol):
 
         Raises:
             TableNotFoundError: no live table has this identifier.
+        """
+        ...
+
+    def update_table(self, table: ObjectId, updates: Mapping[str, str | None]) -> Mapping[str, str]:
+        """Change properties of a table, None removes one; return all.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            UnsupportedError: this kind of catalog keeps no properties.
         """
         ...
 

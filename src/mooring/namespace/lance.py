@@ -21,11 +21,12 @@ from mooring.clock import parse_ttl
 from mooring.errors import (
     InvalidInputError,
     MooringError,
+    NamespaceNotFoundError,
     UnsupportedError,
 )
 from mooring.identifiers import ObjectId
 from mooring.namespace.api import CreateMode, Ttl
-from mooring.namespace.paging import take_page
+from mooring.namespace.paging import cut, take_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,8 +71,12 @@ class LanceAdapter(spec.LanceNamespace):
     @_worded
     def list_namespaces(self, request: spec.ListNamespacesRequest) -> spec.ListNamespacesResponse:
         """Name the direct child namespaces."""
-        names = self._backend.list_namespaces(ObjectId.of(request.id))
-        page, token = take_page(names, request.page_token, request.limit)
+        parent = ObjectId.of(request.id)
+
+        def list_names(after: str | None, limit: int | None) -> list[str]:
+            return self._backend.list_namespaces(parent, after=after, limit=limit)
+
+        page, token = take_page(list_names, request.page_token, request.limit)
         return spec.ListNamespacesResponse(namespaces=page, page_token=token)
 
     @_worded
@@ -81,6 +86,34 @@ class LanceAdapter(spec.LanceNamespace):
         """Return a namespace's properties."""
         properties = self._backend.describe_namespace(ObjectId.of(request.id))
         return spec.DescribeNamespaceResponse(properties=dict(properties))
+
+    @_worded
+    def create_namespace(
+        self, request: spec.CreateNamespaceRequest
+    ) -> spec.CreateNamespaceResponse:
+        """Make a namespace."""
+        properties = self._backend.create_namespace(
+            ObjectId.of(request.id), request.properties or {}, CreateMode.parse(request.mode)
+        )
+        return spec.CreateNamespaceResponse(properties=dict(properties))
+
+    @_worded
+    def drop_namespace(self, request: spec.DropNamespaceRequest) -> spec.DropNamespaceResponse:
+        """Drop softly; ``skip`` makes an absent one fine, ``cascade`` takes all in it along."""
+        skip = _choose(request.mode, ("fail", "skip"), "mode") == "skip"
+        cascade = _choose(request.behavior, ("restrict", "cascade"), "behavior") == "cascade"
+        ttl = (request.context or {}).get("ttl")
+        try:
+            properties = self._backend.drop_namespace(
+                ObjectId.of(request.id),
+                cascade=cascade,
+                ttl=None if ttl is None else Ttl(parse_ttl(ttl)),
+            )
+        except NamespaceNotFoundError:
+            if not skip:
+                raise
+            properties = {}
+        return spec.DropNamespaceResponse(properties=dict(properties))
 
     @_worded
     def namespace_exists(
@@ -95,10 +128,15 @@ class LanceAdapter(spec.LanceNamespace):
     @_worded
     def list_tables(self, request: spec.ListTablesRequest) -> spec.ListTablesResponse:
         """Name the direct child tables; without a limit all of them."""
-        names = self._backend.list_tables(
-            ObjectId.of(request.id), include_declared=request.include_declared is not False
-        )
-        page, token = take_page(names, request.page_token, request.limit)
+        namespace = ObjectId.of(request.id)
+        declared = request.include_declared is not False
+
+        def list_names(after: str | None, limit: int | None) -> list[str]:
+            return self._backend.list_tables(
+                namespace, include_declared=declared, after=after, limit=limit
+            )
+
+        page, token = take_page(list_names, request.page_token, request.limit)
         return spec.ListTablesResponse(tables=page, page_token=token)
 
     @_worded
@@ -132,31 +170,40 @@ class LanceAdapter(spec.LanceNamespace):
     @_worded
     def declare_table(self, request: spec.DeclareTableRequest) -> spec.DeclareTableResponse:
         """Reserve a name and a location."""
-        _refuse_properties(request.properties)
         table = _table_id(request.id)
-        info = self._backend.declare_table(table, request.location)
-        return spec.DeclareTableResponse(location=info.location, storage_options=_options(info))
+        info = self._backend.declare_table(table, request.location, request.properties)
+        return spec.DeclareTableResponse(
+            location=info.location,
+            storage_options=_options(info),
+            properties=dict(info.properties) or None,
+        )
 
     @_worded
     def create_table(
         self, request: spec.CreateTableRequest, request_data: bytes
     ) -> spec.CreateTableResponse:
         """Create a table from an Arrow IPC stream."""
-        _refuse_properties(request.properties)
         table = _table_id(request.id)
         mode = CreateMode.parse(request.mode)
-        info = self._backend.create_table(table, _read_ipc(request_data), mode)
+        rows = _read_ipc(request_data)
+        info = self._backend.create_table(table, rows, mode, request.properties)
         return spec.CreateTableResponse(
-            location=info.location, version=info.version, storage_options=_options(info)
+            location=info.location,
+            version=info.version,
+            storage_options=_options(info),
+            properties=dict(info.properties),
         )
 
     @_worded
     def register_table(self, request: spec.RegisterTableRequest) -> spec.RegisterTableResponse:
         """Give a name to a table in the catalog's storage."""
-        _refuse_properties(request.properties)
         mode = CreateMode.parse(request.mode, (CreateMode.CREATE, CreateMode.OVERWRITE))
-        info = self._backend.register_table(_table_id(request.id), request.location, mode)
-        return spec.RegisterTableResponse(location=info.location)
+        info = self._backend.register_table(
+            _table_id(request.id), request.location, mode, request.properties
+        )
+        return spec.RegisterTableResponse(
+            location=info.location, properties=dict(info.properties) or None
+        )
 
     @_worded
     def deregister_table(
@@ -184,7 +231,30 @@ class LanceAdapter(spec.LanceNamespace):
         )
         return spec.DropTableResponse(id=list(info.id.names), location=info.location)
 
+    @_worded
+    def list_all_tables(self, request: spec.ListTablesRequest) -> spec.ListTablesResponse:
+        """Return the identifiers of all tables, in string style."""
+        keys = [str(table) for table in self._backend.list_all_tables()]
+        page, token = take_page(
+            lambda after, limit: cut(keys, after, limit), request.page_token, request.limit
+        )
+        return spec.ListTablesResponse(tables=page, page_token=token)
+
     # -- what the specification has no words for -------------------------------------------------
+
+    @_worded
+    def undrop_namespace(self, id: Sequence[str]) -> int:  # noqa: A002  # the API's word
+        """Bring a dropped namespace back with all that was dropped with it; tell how many."""
+        return self._backend.undrop_namespace(ObjectId.of(id))
+
+    @_worded
+    def update_namespace(
+        self,
+        id: Sequence[str],  # noqa: A002  # the API's word
+        updates: dict[str, str | None],
+    ) -> dict[str, str]:
+        """Change properties of a namespace; None removes one."""
+        return dict(self._backend.update_namespace(ObjectId.of(id), updates))
 
     @_worded
     def table_status(self, id: Sequence[str]) -> TableStatus:  # noqa: A002  # the API's word
@@ -240,7 +310,7 @@ class LanceAdapter(spec.LanceNamespace):
             msg = "a tag names a version: give it without a version or branch"
             raise InvalidInputError(msg)
         if request.branch:
-            msg = "a plain directory describes the main branch only"
+            msg = "this release describes the main branch only"
             raise UnsupportedError(msg)
         from mooring.tables.schema import schema_to_json  # imports pyarrow
 
@@ -264,10 +334,13 @@ def _table_id(names: Sequence[str] | None) -> ObjectId:
     return table
 
 
-def _refuse_properties(properties: dict[str, str] | None) -> None:
-    if properties:
-        msg = "a plain directory keeps no properties of tables: leave them out"
-        raise UnsupportedError(msg)
+def _choose(text: str | None, allowed: tuple[str, ...], what: str) -> str:
+    """Read a word in any case; the first one is the default."""
+    chosen = (text or allowed[0]).lower()
+    if chosen not in allowed:
+        msg = f"'{text}' is not a {what} of this operation: use one of {', '.join(allowed)}"
+        raise InvalidInputError(msg)
+    return chosen
 
 
 def _options(info: TableInfo) -> dict[str, str] | None:

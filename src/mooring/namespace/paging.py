@@ -9,23 +9,37 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["take_page"]
+__all__ = ["cut", "take_page"]
+
+
+def cut(
+    names: Sequence[str],
+    after: str | None,
+    limit: int | None,
+    is_wanted: Callable[[str], bool] | None = None,
+) -> list[str]:
+    """Cut some of sorted names: those after a name, and of them the first ones."""
+    start = bisect_right(names, after) if after is not None else 0
+    if is_wanted is None:
+        return list(names[start:] if limit is None else names[start : start + limit])
+    return list(islice(filter(is_wanted, islice(names, start, None)), limit))
 
 
 def take_page(
-    names: Sequence[str], token: str | None, limit: int | None
+    list_names: Callable[[str | None, int | None], list[str]], token: str | None, limit: int | None
 ) -> tuple[list[str], str | None]:
-    """Cut a page from sorted names.
+    """Take a page of sorted names.
 
     Args:
-        names: All names, sorted.
+        list_names: Gives the names after one, and of them so many.
         token: What the page before answered; empty or None for the first page.
         limit: The most names a page holds; None for all.
 
@@ -38,10 +52,12 @@ def take_page(
     if limit is not None and limit < 1:
         msg = f"a page cannot hold {limit} names: the limit starts at 1"
         raise InvalidInputError(msg)
-    start = bisect_right(names, _decode(token)) if token else 0
-    end = len(names) if limit is None else start + limit
-    page = list(names[start:end])
-    return page, _encode(page[-1]) if page and end < len(names) else None
+    after = _decode(token) if token else None
+    # One more than the page tells whether there is a next.
+    names = list_names(after, None if limit is None else limit + 1)
+    if limit is None or len(names) <= limit:
+        return names, None
+    return names[:limit], _encode(names[limit - 1])
 
 
 def _encode(name: str) -> str:

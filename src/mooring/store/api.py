@@ -143,6 +143,14 @@ class Store(Protocol):
         """Create or replace an object; one that is derived from others may be lost in a crash."""
         ...
 
+    def copy(self, source: str, target: str) -> bool:
+        """Make an immutable object available under another path, without reading it here.
+
+        Returns:
+            False where there is no such object.
+        """
+        ...
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects; absent ones are fine."""
         ...

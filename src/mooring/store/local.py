@@ -181,6 +181,21 @@ class LocalStore:
         """Replace a file by renaming a complete one over it; a derived one is not synced."""
         self._place(path, body, os.replace, durable=not derived)
 
+    def copy(self, source: str, target: str) -> bool:
+        """Link a file, which is never changed in place, to another name as well."""
+        resolved, place = self._resolve(source), self._resolve(target)
+        try:
+            with _translated(target), suppress(FileExistsError):
+                self._move(os.link, resolved, place)
+        except ServiceUnavailableError:
+            if os.path.exists(resolved):  # noqa: PTH110
+                raise
+            return False
+        # Lance does not sync what it writes.
+        self.sync([source])
+        self._make_durable(target, place)
+        return True
+
     def delete(self, paths: Iterable[str]) -> None:
         """Unlink files."""
         for path in paths:

@@ -133,7 +133,7 @@ class RemoteStore:
         files = [entry["path"][start:] for entry in found["objects"]]
         # Some services list a marker of the directory itself, which has no name in it.
         files = [name for name in files if name]
-        exists = bool(files) or (bool(directories) if not path else self._has_object(path))
+        exists = bool(files) or (bool(directories) and (not path or self._has_object(path)))
         return Listing(directories, files, exists)
 
     def _has_object(self, path: str) -> bool:
@@ -179,6 +179,15 @@ class RemoteStore:
         del derived
         with _translated(path, writing=True):
             obstore.put(self._store, path, body)
+
+    def copy(self, source: str, target: str) -> bool:
+        """Have the service copy an object."""
+        with _translated(target):
+            try:
+                obstore.copy(self._store, source, target)
+            except (NotFoundError, FileNotFoundError):
+                return False
+        return True
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects, in bulk where the service can."""

@@ -96,6 +96,10 @@ class WrappedStore:
         """Put an object."""
         self._around(Call("put", path), lambda: self.inner.put(path, body, derived=derived))
 
+    def copy(self, source: str, target: str) -> bool:
+        """Copy an object."""
+        return self._around(Call("copy", target), lambda: self.inner.copy(source, target))
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects."""
         wanted = list(paths)

@@ -102,7 +102,8 @@ class VersionArbiter:
         final = staged[: staged.rindex(".manifest") + len(".manifest")]
         body = self._store.get(staged)
         try:
-            self._store.sync([staged, *self._needs])
+            # Not the staged file: its content is written anew, under its final name.
+            self._store.sync(self._needs)
             self.decided = (
                 version == self._expected
                 and body is not None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 import lance
 import pyarrow as pa
-from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
 from mooring.errors import (
@@ -19,8 +18,8 @@ from mooring.errors import (
     UnsupportedError,
 )
 from mooring.tables.api import StagedTable, Write
-from mooring.tables.arbiter import VersionArbiter
 from mooring.tables.opening import open_at
+from mooring.tables.strict import commit_strictly, sweep_transaction
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class LanceTables:
     def discard(self, staged: StagedTable) -> None:
         """Delete data and transaction files of a stage that was never committed."""
         self._store.delete(staged.files)
-        self._sweep_transaction(staged.table_dir, staged.nonce)
+        sweep_transaction(self._store, staged.table_dir, staged.nonce)
         self._prune(staged.table_dir)
 
     def restore(self, table_dir: str, version: int, as_version: int) -> bool:
@@ -139,7 +138,7 @@ class LanceTables:
         nonce = uuid.uuid4().hex
         done = self._commit(table_dir, lance.LanceOperation.Restore(version), as_version, nonce)
         if not done:
-            self._sweep_transaction(table_dir, nonce)
+            sweep_transaction(self._store, table_dir, nonce)
         return done
 
     def _commit(
@@ -149,31 +148,15 @@ class LanceTables:
         version: int,
         nonce: str,
     ) -> bool:
-        stamp = {_BY: self._author, _AT_MS: str(self._clock.now_ms())}
-        transaction = lance.Transaction(version - 1, operation, nonce, stamp)
-        record = f"{table_dir}/_transactions/{version - 1}-{nonce}.txn"
-        arbiter = VersionArbiter(self._store, table_dir, version, needs=[record])
-        try:
-            lance.LanceDataset.commit(
-                self._store.location(table_dir),
-                transaction,
-                storage_options=dict(self._store.options) or None,
-                max_retries=0,
-                namespace_client=arbiter,  # type: ignore[arg-type]  # called by name
-                table_id=[table_dir],
-                namespace_client_managed_versioning=True,
-            )
-        except (CommitConflictError, OSError, RuntimeError, ValueError) as exc:
-            # Lance words a refusal in several ways; the arbiter knows what was decided. Before
-            # that, Lance fails on files that a purge or a newer commit took away.
-            is_free = newest_version(self._store, table_dir) == version - 1
-            if arbiter.decided is None and arbiter.unknown is None and is_free:
-                msg = f"Lance could not commit version {version} of '{table_dir}': {exc}"
-                raise ServiceUnavailableError(msg) from exc
-        # Also where Lance looked and found its version: it may not outlast a power cut.
-        if arbiter.unknown is not None:
-            raise arbiter.unknown
-        return bool(arbiter.decided)
+        committed = commit_strictly(
+            self._store,
+            table_dir,
+            operation=operation,
+            version=version,
+            nonce=nonce,
+            properties={_BY: self._author, _AT_MS: str(self._clock.now_ms())},
+        )
+        return committed is not False
 
     def _prune(self, table_dir: str) -> None:
         """Leave no empty directory of a table that did not come about.
@@ -182,11 +165,6 @@ class LanceTables:
         """
         if not newest_version(self._store, table_dir):
             self._store.prune(table_dir)
-
-    def _sweep_transaction(self, table_dir: str, nonce: str) -> None:
-        directory = f"{table_dir}/_transactions"
-        names = self._store.list_dir(directory).files
-        self._store.delete(f"{directory}/{name}" for name in names if nonce in name)
 
 
 class _WatchedRows:

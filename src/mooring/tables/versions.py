@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mooring.store import Store
 
-__all__ = ["VERSIONS_DIR", "list_versions", "newest_version", "parse_manifest"]
+__all__ = ["VERSIONS_DIR", "list_versions", "manifest_path", "newest_version", "parse_manifest"]
 
 VERSIONS_DIR = "_versions"
 _LARGEST = 2**64 - 1
@@ -27,6 +27,13 @@ def parse_manifest(file_name: str) -> int | None:
     if match := _COUNTING_UP.fullmatch(file_name):
         return int(match[1])
     return None
+
+
+def manifest_path(table_dir: str, version: int, *, like: str) -> str:
+    """Return the path of a version's manifest, named as another of the same table is."""
+    name = like.rpartition("/")[2]
+    number = f"{_LARGEST - version:020d}" if _COUNTING_DOWN.fullmatch(name) else str(version)
+    return f"{table_dir}/{VERSIONS_DIR}/{number}.manifest"
 
 
 def list_versions(store: Store, table_dir: str) -> dict[int, str]:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mooring.cli.listing import PURGED, directory_of, list_everything
+from mooring.cli.completion import complete_namespaces
+from mooring.cli.listing import LISTED_COLUMNS, PURGED, directory_of, list_everything
 from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
+from mooring.errors import InvalidInputError, NamespaceNotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mooring.catalog import Catalog
+    from mooring.cli.listing import Listed
     from mooring.directory.settings import Settings
+    from mooring.opening import DirectoryBackend
 
 __all__ = ["All", "init_command", "list_command", "show_tables"]
 
 All = Annotated[
-    bool, typer.Option("--all", "-a", help="Also dropped and deregistered tables, with the state.")
+    bool,
+    typer.Option(
+        "--all",
+        "-a",
+        help="The tables of all namespaces by full identifier, also dropped and deregistered"
+        " ones, with the state.",
+    ),
 ]
 
 
@@ -38,6 +52,15 @@ def init_command(
             help="How long dropped tables stay in the trash: 7d, 12h, never.",
         ),
     ] = None,
+    allow_location: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-location",
+            metavar="URI",
+            help="Where tables may lie outside the root, instead of what was allowed so far; may"
+            " be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Create a catalog, or change its settings."""
     from mooring.clock import parse_ttl
@@ -45,45 +68,116 @@ def init_command(
 
     session = session.at(uri)
     ttl = None if default_ttl is None else Ttl(parse_ttl(default_ttl))
+    allowed = _parse_locations(allow_location) if allow_location else None
     backend = directory_of(session.open_catalog(may_create=True))
-    settings = backend.initialize(default_ttl=ttl, adopt=adopt)
-    _tell_settings(session, backend.store.location(""), settings)
+    settings = backend.initialize(default_ttl=ttl, adopt=adopt, allowed_locations=allowed)
+    _tell_settings(session, backend, settings)
 
 
 @command
-def list_command(session: Session, uri: OptionalUri = None, everything: All = False) -> None:
+def list_command(
+    session: Session,
+    uri: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="URI",
+            help="The catalog, instead of --catalog. Where a catalog is named already, a word"
+            " without a slash is a namespace of it.",
+            autocompletion=complete_namespaces,
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Argument(metavar="NAMESPACE", help="A namespace; the root unless given."),
+    ] = None,
+    everything: All = False,
+) -> None:
     """List the tables; the same as "mooring table list"."""
-    show_tables(session.at(uri), everything=everything)
-
-
-def show_tables(session: Session, *, everything: bool) -> None:
-    """Write the names of the live tables, or all names with their state."""
-    catalog = session.open_catalog()
-    if not everything:
-        names = catalog.list_tables()
-        session.output.names(names)
-        if not names:
-            session.output.message(f"no tables in '{catalog.uri}'")
+    if uri is None or namespace is not None or _is_place(uri) or not session.names_catalog:
+        show_tables(session.at(uri), namespace or "", everything=everything)
         return
-    rows = [table.row() for table in list_everything(catalog) if table.state != PURGED]
-    session.output.rows(["name", "state", "deleted_at", "expires_at"], rows)
+    try:
+        show_tables(session, uri, everything=everything)
+    except NamespaceNotFoundError as exc:
+        if not Path(uri).is_dir():
+            raise
+        msg = f"{exc}; for the catalog in the directory '{uri}' write './{uri}'"
+        raise NamespaceNotFoundError(msg) from exc
 
 
-def _tell_settings(session: Session, location: str, settings: Settings) -> None:
+def show_tables(session: Session, namespace: str, *, everything: bool) -> None:
+    """Write the names of a namespace's live tables, or all identifiers with their state."""
+    catalog = session.open_catalog()
+    if everything:
+        rows = [
+            listed.row() for listed in _list_below(catalog, namespace) if listed.state != PURGED
+        ]
+        session.output.rows(LISTED_COLUMNS, rows)
+        return
+    names = catalog.list_tables(namespace)
+    session.output.names(names)
+    if not names:
+        _tell_empty(session, catalog, namespace)
+
+
+def _list_below(catalog: Catalog, namespace: str) -> list[Listed]:
+    if not namespace:
+        return list_everything(catalog)
+    catalog.describe_namespace(namespace)  # an absent one is no empty one
+    return list_everything(catalog, catalog.identifier(namespace))
+
+
+def _tell_empty(session: Session, catalog: Catalog, namespace: str) -> None:
+    place = f"namespace '{namespace}'" if namespace else f"'{catalog.uri}'"
+    below = len(catalog.list_namespaces(namespace))
+    if below:
+        look = session.suggest("namespace list", *([namespace] if namespace else []))
+        count = "1 namespace is" if below == 1 else f"{below} namespaces are"
+        session.output.message(f"no tables in {place}; {count} in it: {look}")
+    else:
+        session.output.message(f"no tables in {place}")
+
+
+def _is_place(text: str) -> bool:
+    """Whether an argument can only be a path or URI: no name holds a slash."""
+    return "/" in text or text in {"", ".", "..", "~"}
+
+
+def _parse_locations(locations: Sequence[str]) -> tuple[str, ...]:
+    """Check what may be allowed; a relative path means another place in every directory.
+
+    Raises:
+        InvalidInputError: one of them is neither a URI nor an absolute path.
+    """
+    from mooring.directory.locations import is_outside
+
+    for location in locations:
+        if not is_outside(location):
+            msg = f"'{location}' cannot be allowed: give a URI or an absolute path"
+            raise InvalidInputError(msg)
+    return tuple(dict.fromkeys(locations))
+
+
+def _tell_settings(session: Session, backend: DirectoryBackend, settings: Settings) -> None:
     from mooring.clock import format_duration
 
     stay = "for ever"
     if settings.default_ttl_ms is not None:
         stay = f"for {format_duration(settings.default_ttl_ms)}"
+    location = backend.store.location("")
     record = {
         "catalog": location,
         "format": settings.format,
         "adopted": settings.adopted,
         "default_ttl_ms": settings.default_ttl_ms,
+        "allowed_locations": list(settings.allowed_locations),
         "revision": settings.revision,
     }
     session.output.change(record, f"catalog at '{location}' is ready; dropped tables stay {stay}")
-    if not settings.adopted:
+    if settings.allowed_locations:
+        allowed = ", ".join(f"'{place}'" for place in settings.allowed_locations)
+        session.output.message(f"tables may also lie below {allowed}")
+    if not settings.adopted and session.is_enabled("dir_listing_enabled"):
         session.output.message(
             "other programs may have marked tables here, so listings look into each table;"
             ' "mooring init --adopt" takes these marks over once'

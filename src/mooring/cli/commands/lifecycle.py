@@ -8,13 +8,14 @@ import typer
 
 from mooring.cli.batches import apply_to_each
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time
-from mooring.cli.options import DroppedName, DryRun, LiveNames, Yes, command
+from mooring.cli.listing import as_time, directory_of
+from mooring.cli.options import DroppedName, DryRun, LiveNames, TimeToLive, Yes, command
 from mooring.cli.session import Session
 
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.cli.batches import Done
+    from mooring.namespace.api import TableInfo
 
 __all__ = ["add_to"]
 
@@ -23,12 +24,7 @@ __all__ = ["add_to"]
 def drop_command(
     session: Session,
     names: LiveNames,
-    ttl: Annotated[
-        str | None,
-        typer.Option(
-            "--ttl", metavar="DURATION", help="How long to stay in the trash: 7d, 12h, never."
-        ),
-    ] = None,
+    ttl: TimeToLive = None,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -88,7 +84,7 @@ def deregister_command(
     def deregister(name: str) -> Done:
         info = catalog.deregister_table(name)
         row = {"table": name, "result": "deregistered", "location": info.location}
-        undo = session.suggest("table register", name)
+        undo = _suggest_register(session, catalog, name, info.location)
         return row, f"deregistered '{name}'; its bytes stay in '{info.location}'; undo: {undo}"
 
     apply_to_each(session, names, deregister)
@@ -141,19 +137,47 @@ def _agreed(
 
 
 def _plan(session: Session, catalog: Catalog, verb: str, names: list[str]) -> Plan:
-    from mooring.errors import ProtectedError
-    from mooring.identifiers import quote
-
     rows = []
     for name in dict.fromkeys(names):
         info = catalog.backend.describe_table(catalog.identifier(name))
-        if info.properties.get("protected") == "true":
-            lift = session.suggest("table unprotect", name)
-            msg = f"table {quote(name)} is protected; lift that first: {lift}"
-            raise ProtectedError(msg)
+        _require_unprotected(session, catalog, info)
         rows.append({"table": name, "action": verb, "location": info.location})
     count = "1 table" if len(rows) == 1 else f"{len(rows)} tables"
     return Plan(f"{verb} {count}", ["table", "action", "location"], rows)
+
+
+def _require_unprotected(session: Session, catalog: Catalog, info: TableInfo) -> None:
+    """Refuse a table that is protected, by itself or by a namespace around it.
+
+    Raises:
+        ProtectedError: it is.
+    """
+    from mooring.directory.entries import PROTECTED
+    from mooring.errors import ProtectedError
+    from mooring.identifiers import quote
+
+    what, lift = "", ""
+    if info.properties.get(PROTECTED) == "true":
+        what = f"table {quote(str(info.id))}"
+        lift = session.suggest("table unprotect", str(info.id))
+    around = info.id.parent
+    while not what and not around.is_root:
+        if catalog.describe_namespace(around).get(PROTECTED) == "true":
+            what = f"namespace {quote(str(around))}"
+            lift = session.suggest("namespace set", str(around), options=["--unprotect"])
+        around = around.parent
+    if what:
+        msg = f"{what} is protected; lift that first: {lift}"
+        raise ProtectedError(msg)
+
+
+def _suggest_register(session: Session, catalog: Catalog, name: str, location: str) -> str:
+    """Write the command that undoes a deregistration; only `<name>.lance` need not be said."""
+    from mooring.directory.layout import table_dir
+
+    path = location.removeprefix(directory_of(catalog).store.location("").rstrip("/") + "/")
+    options = [] if path == table_dir(name) else ["--location", path]
+    return session.suggest("table register", name, options=options)
 
 
 def _expiry(catalog: Catalog, name: str) -> str | None:

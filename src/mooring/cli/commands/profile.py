@@ -9,7 +9,7 @@ import typer
 
 from mooring.cli.completion import complete_profiles
 from mooring.cli.options import OptionalUri, command, group
-from mooring.cli.session import Session
+from mooring.cli.session import MODE_NAMES, Session
 from mooring.config import (
     PROFILE_KEYS,
     Layer,
@@ -22,7 +22,7 @@ from mooring.config import (
 from mooring.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["app"]
 
@@ -47,7 +47,8 @@ def list_command(session: Session) -> None:
     rows = [_row(name, layer) for name, layer in sorted(profiles.items())]
     if session.output.is_for_people:
         rows = [row | {"storage": _on_a_line(row["storage"])} for row in rows]
-    session.output.rows(["name", "uri", "read_only", "output", "user", "storage"], rows)
+    columns = ["name", "uri", "read_only", *MODE_NAMES, "output", "user", "storage"]
+    session.output.rows(columns, rows)
 
 
 @app.command("set")
@@ -66,8 +67,8 @@ def set_command(
 ) -> None:
     """Make a profile, or change what is given of it.
 
-    --catalog, --storage and --read-only say what the profile holds. The profile named "default"
-    is used when no other is.
+    --catalog, --storage, --read-only, --manifest and --listing say what the profile holds. The
+    profile named "default" is used when no other is.
     """
     from mooring.cli.profile_file import write_profile
 
@@ -75,7 +76,8 @@ def set_command(
     old = load_profiles(path).get(name, Layer(""))
     flags = session.at(uri).flags.layer()
     # --output is about this very command.
-    given = {key: flags.values[key] for key in ("catalog", "read_only") if key in flags.values}
+    kept = ("catalog", "read_only", *MODE_NAMES)
+    given = {key: flags.values[key] for key in kept if key in flags.values}
     values = {**old.values, **given} | ({} if user is None else {"user": user})
     fields = _fields(values, {**old.storage, **flags.storage})
     _remove_keys(fields, unset or ())
@@ -104,10 +106,15 @@ def _row(name: str, layer: Layer) -> dict[str, object]:
         "name": name,
         "uri": mask_uris(values["catalog"]) if "catalog" in values else None,
         "read_only": parse_flag(values.get("read_only", "false"), "read_only"),
+        **{name: _read_flag(values, name) for name in MODE_NAMES},
         "output": values.get("output"),
         "user": values.get("user"),
         "storage": {key: mask(key, value) for key, value in layer.storage.items()},
     }
+
+
+def _read_flag(values: Mapping[str, str], name: str) -> bool | None:
+    return parse_flag(values[name], name) if name in values else None
 
 
 def _on_a_line(storage: object) -> str | None:
@@ -122,8 +129,9 @@ def _fields(values: dict[str, str], storage: dict[str, str]) -> dict[str, Any]:
     if "uri" in fields and "://" not in fields["uri"]:
         # A relative path would mean another catalog in every directory.
         fields["uri"] = str(Path(fields["uri"]).expanduser().absolute())
-    if "read_only" in fields:
-        fields["read_only"] = parse_flag(fields["read_only"], "read_only")
+    for key in ("read_only", *MODE_NAMES):
+        if key in fields:
+            fields[key] = parse_flag(fields[key], key)
     if storage:
         fields["storage"] = storage
     return fields

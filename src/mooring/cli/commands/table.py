@@ -10,7 +10,16 @@ import typer
 
 from mooring.cli.commands.catalog import All, show_tables
 from mooring.cli.listing import as_time, state_word
-from mooring.cli.options import AnyName, DeregisteredName, LiveName, NewName, command, group
+from mooring.cli.options import (
+    AnyName,
+    DeregisteredName,
+    LiveName,
+    NewName,
+    OptionalNamespace,
+    command,
+    group,
+)
+from mooring.cli.properties import show_properties
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError
 
@@ -53,9 +62,11 @@ def table() -> None:
 
 @app.command("list")
 @command
-def list_command(session: Session, everything: All = False) -> None:
+def list_command(
+    session: Session, namespace: OptionalNamespace = "", everything: All = False
+) -> None:
     """List the tables; the same as "mooring ls"."""
-    show_tables(session, everything=everything)
+    show_tables(session, namespace, everything=everything)
 
 
 @app.command("describe")
@@ -66,9 +77,11 @@ def describe_command(session: Session, name: LiveName) -> None:
     info = catalog.describe_table(name)
     record, fields = _describe(catalog, info)
     if not session.output.is_for_people:
-        session.output.record({**record, "schema": fields})
+        properties = dict(info.properties)
+        session.output.record({**record, "properties": properties, "schema": fields})
         return
     session.output.record(record)
+    show_properties(session.output, info.properties)
     if fields is not None:
         session.output.gap()
         session.output.rows(["name", "type", "nullable"], fields)
@@ -119,10 +132,15 @@ def register_command(
     name: DeregisteredName,
     location: Annotated[
         str | None,
-        typer.Option("--location", metavar="PATH", help="Relative to the root; NAME.lance."),
+        typer.Option(
+            "--location",
+            metavar="PATH",
+            help="Where it lies, relative to the root; NAME.lance unless given. A URI outside the"
+            " root is accepted below what the catalog's settings allow.",
+        ),
     ] = None,
 ) -> None:
-    """Bring a deregistered table back."""
+    """Bring a deregistered table back, or name a table that lies in storage."""
     info = session.open_catalog().register_table(name, location)
     session.output.change(
         {"table": name, "result": "registered", "location": info.location},
@@ -175,6 +193,7 @@ def _describe(
     catalog: Catalog, info: TableInfo
 ) -> tuple[dict[str, object], list[dict[str, object]] | None]:
     from mooring.catalog import Table
+    from mooring.directory.entries import PROTECTED
 
     is_declared = bool(info.is_only_declared)
     dataset = None if is_declared else Table(catalog, info).to_lance()
@@ -183,7 +202,7 @@ def _describe(
         "location": info.location,
         "version": dataset and int(dataset.version),
         "rows": dataset and int(dataset.count_rows()),
-        "protected": info.properties.get("protected") == "true",
+        "protected": info.properties.get(PROTECTED) == "true",
         "declared": is_declared,
     }
     return record, None if dataset is None else _fields(dataset.schema)

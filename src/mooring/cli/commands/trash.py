@@ -11,11 +11,12 @@ from mooring.cli.batches import finish_batch
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import (
     DEREGISTERED,
-    DROPPED,
     LIVE,
-    ListedTable,
+    PURGING,
+    Listed,
     as_time,
     list_everything,
+    list_namespaces,
 )
 from mooring.cli.options import DroppedNames, DryRun, Yes, command, group
 from mooring.cli.session import Session
@@ -85,19 +86,25 @@ def purge_command(
         msg = "name the tables, or say --expired, not both"
         raise InvalidInputError(msg)
     catalog = session.open_catalog()
-    doomed = _named(catalog, names) if names else _expired(catalog, session.clock.now_ms())
-    plan = _plan(doomed, session.clock.now_ms())
+    now_ms = session.clock.now_ms()
+    doomed = _named(catalog, names) if names else _expired(catalog, now_ms)
+    namespaces = [] if names else _expired_namespaces(catalog, now_ms)
+    plan = _plan(doomed, namespaces, now_ms)
     if dry_run:
         plan.show(session.output)
         return
-    if doomed:
-        plan.confirm(session.output, yes=yes)
-    else:
+    if not plan.rows:
         session.output.message("nothing to purge: no dropped table has expired")
-    _purge(session, catalog, [table.name for table in doomed])
+        finish_batch(session, [], [])
+        return
+    plan.confirm(session.output, yes=yes)
+    # By name, all drops of it go; among the expired ones only those whose own time is over.
+    _purge(session, catalog, list(dict.fromkeys(names)) if names else None, namespaces)
 
 
-def _purge(session: Session, catalog: Catalog, names: list[str]) -> None:
+def _purge(
+    session: Session, catalog: Catalog, names: list[str] | None, namespaces: list[Listed]
+) -> None:
     from mooring.cli.progress import format_size, show_progress
 
     done: dict[ObjectId, tuple[int, int]] = {}
@@ -108,13 +115,22 @@ def _purge(session: Session, catalog: Catalog, names: list[str]) -> None:
             meter(f"purging {table}", f"{files:,} files, {format_size(size_bytes)}")
 
         report = catalog.purge_tables(names, progress)
-    _tell(session, report, done)
+    gone = [found.name for found in namespaces]
+    _tell(session, report, done, gone)
 
 
-def _tell(session: Session, report: PurgeReport, done: dict[ObjectId, tuple[int, int]]) -> None:
+def _tell(
+    session: Session,
+    report: PurgeReport,
+    done: dict[ObjectId, tuple[int, int]],
+    namespaces: list[str],
+) -> None:
     from mooring.cli.progress import format_size
 
     rows: list[dict[str, object]] = []
+    for name in namespaces:
+        rows.append({"namespace": name, "result": "purged"})
+        session.output.message(f"purged the name of namespace '{name}'")
     for table in report.purged:
         files, size_bytes = done.get(table, (0, 0))
         rows.append({"table": str(table), "result": "purged", "files": files, "bytes": size_bytes})
@@ -125,33 +141,46 @@ def _tell(session: Session, report: PurgeReport, done: dict[ObjectId, tuple[int,
     finish_batch(session, rows, failures)
 
 
-def _plan(doomed: list[ListedTable], now_ms: int) -> Plan:
-    rows: list[dict[str, object]] = []
-    for table in doomed:
-        gone_ms = None if table.deleted_at_ms is None else now_ms - table.deleted_at_ms
-        rows.append(
-            {
-                "table": table.name,
-                "action": "purge",
-                "state": table.state,
-                "dropped": None if gone_ms is None else f"{format_duration(gone_ms)} ago",
-                "expires_at": as_time(table.expires_at_ms),
-            }
-        )
-    count = "1 table" if len(doomed) == 1 else f"{len(doomed)} tables"
+def _plan(tables: list[Listed], namespaces: list[Listed], now_ms: int) -> Plan:
+    rows: list[dict[str, object]] = [
+        {"table": table.name, **_plan_row(table, now_ms)} for table in tables
+    ]
+    rows += [{"namespace": found.name, **_plan_row(found, now_ms)} for found in namespaces]
+    count = "1 table" if len(tables) == 1 else f"{len(tables)} tables"
     columns = ["table", "action", "state", "dropped", "expires_at"]
+    if namespaces:
+        count += " and the names of " + (
+            "1 namespace" if len(namespaces) == 1 else f"{len(namespaces)} namespaces"
+        )
+        columns.insert(0, "namespace")
     return Plan(f"purge {count} for good", columns, rows)
 
 
-def _expired(catalog: Catalog, now_ms: int) -> list[ListedTable]:
+def _plan_row(listed: Listed, now_ms: int) -> dict[str, object]:
+    gone_ms = None if listed.deleted_at_ms is None else now_ms - listed.deleted_at_ms
+    return {
+        "action": "purge",
+        "state": listed.state,
+        "dropped": None if gone_ms is None else f"{format_duration(gone_ms)} ago",
+        "expires_at": as_time(listed.expires_at_ms),
+    }
+
+
+def _expired(catalog: Catalog, now_ms: int) -> list[Listed]:
+    """Tell whose time is over; a purge that was cut off is always to be finished."""
     return [
-        ListedTable(str(table.id), DROPPED, table.deleted_at_ms, table.expires_at_ms)
-        for table in catalog.list_purgable_tables()
-        if table.is_expired(now_ms)
+        table
+        for table in list_everything(catalog)
+        if table.is_expired(now_ms) or table.state == PURGING
     ]
 
 
-def _named(catalog: Catalog, names: list[str]) -> list[ListedTable]:
+def _expired_namespaces(catalog: Catalog, now_ms: int) -> list[Listed]:
+    """Name the dropped namespaces whose time is over; their names go with the expired tables."""
+    return [found for found in list_namespaces(catalog) if found.is_expired(now_ms)]
+
+
+def _named(catalog: Catalog, names: list[str]) -> list[Listed]:
     """Find the tables to purge.
 
     A purged name counts: somebody may have written into its directory since.
@@ -159,17 +188,20 @@ def _named(catalog: Catalog, names: list[str]) -> list[ListedTable]:
     Raises:
         TableNotFoundError: nothing dropped has one of the names.
     """
-    listed = {table.name: table for table in list_everything(catalog)}
+    listed = list_everything(catalog)
+    doomed = [table for table in listed if table.state not in {LIVE, DEREGISTERED}]
+    gone = {table.name for table in doomed}
     for name in names:
-        if name not in listed or listed[name].state in {LIVE, DEREGISTERED}:
-            raise TableNotFoundError(_why_not(name, listed.get(name)))
-    return [listed[name] for name in dict.fromkeys(names)]
+        if name not in gone:
+            raise TableNotFoundError(_why_not(name, listed))
+    return [table for table in doomed if table.name in names]
 
 
-def _why_not(name: str, found: ListedTable | None) -> str:
-    if found is None:
+def _why_not(name: str, listed: list[Listed]) -> str:
+    states = [table.state for table in listed if table.name == name]
+    if not states:
         return f"nothing dropped is named {quote(name)}"
-    if found.state == LIVE:
+    if LIVE in states:
         return f"table {quote(name)} is live: only a dropped table can be purged"
     return f"table {quote(name)} is deregistered: register and drop it before a purge"
 

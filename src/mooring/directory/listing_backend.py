@@ -5,99 +5,111 @@ Spec: directory-namespace, "V1: Directory Listing".
 
 from __future__ import annotations
 
-import threading
 import unicodedata
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from mooring.clock import RandomIds, SystemClock
 from mooring.directory.chain import Chains
 from mooring.directory.commits import VersionCommits
 from mooring.directory.creation import Creation
-from mooring.directory.decisions import State
-from mooring.directory.layout import check_table_name, reserved_marker_path, table_dir
+from mooring.directory.decisions import Hint, State
+from mooring.directory.entries import PROTECTED
+from mooring.directory.layout import (
+    check_table_name,
+    parse_state_file,
+    reserved_marker_path,
+    table_dir,
+)
 from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
 from mooring.directory.markers import Reservation
 from mooring.directory.purge import Purge
-from mooring.directory.settings import Settings, load_settings, save_settings
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     MooringError,
     NamespaceNotFoundError,
-    ReadOnlyError,
     TableAlreadyExistsError,
     TableNotFoundError,
     UnsupportedError,
 )
 from mooring.identifiers import ROOT, check_composed, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
+from mooring.namespace.paging import cut
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, TableStatus
-from mooring.store.passing import is_passing
-from mooring.store.probe import probe_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
-    from mooring.clock import Clock, IdSource
+    from mooring.directory.home import Home
     from mooring.directory.listing import Scan
+    from mooring.directory.settings import Settings
+    from mooring.directory.view import TableView
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress
     from mooring.store import Store
-    from mooring.tables.api import TableFiles
 
-__all__ = ["DirectoryBackend"]
+__all__ = ["ListingBackend"]
 
 
-class DirectoryBackend:
+class ListingBackend:
     """A catalog whose tables are the `<name>.lance` directories of one root."""
 
-    def __init__(  # all but the store by name
-        self,
-        store: Store,
-        *,
-        author: str,
-        read_only: bool = False,
-        clock: Clock | None = None,
-        ids: IdSource | None = None,
-        tables: TableFiles | None = None,
-        settings: Settings | None = None,
-    ) -> None:
-        """Open a catalog; nothing is written, and a missing root is an empty catalog.
+    def __init__(self, home: Home, *, fence: Callable[[str], None] | None = None) -> None:
+        """Open a catalog; nothing is written.
 
         Args:
-            store: Where the catalog is.
-            author: In whose name changes are recorded.
-            read_only: Refuse every change, and ask for no permission to write.
-            clock: Stamps changes.
-            ids: Makes nonces.
-            tables: Writes tables; Lance does unless told otherwise.
-            settings: Settings that are known already: nothing is read, probed or set up.
-
-        Raises:
-            CatalogFormatError: the catalog is newer than this release.
+            home: Where the catalog is.
+            fence: Makes sure, once a purge or a creation over a dropped table is announced, that
+                nobody else uses the files.
         """
-        self.store = store
-        self.author = author
-        self.read_only = read_only
-        self._clock = clock or SystemClock()
-        self._ids = ids or RandomIds()
-        self._tables = tables
-        self._ready = settings is not None
-        self._opening = threading.Lock()
-        self.settings = settings or load_settings(store)
-        self._chains = Chains(store, self._clock, self._ids, author)
-        self._commits = commits = VersionCommits(store, self._chains, self._open_tables)
-        self._life = Lifecycle(store, self._chains, commits, self._clock)
-        self._purge = Purge(store, self._chains, commits)
+        self.home = home
+        store, clock = home.store, home.clock
+        self._chains = Chains(store, clock, home.ids, home.author)
+        self._commits = commits = VersionCommits(store, self._chains, home.open_tables)
+        self._life = Lifecycle(store, self._chains, commits, clock)
+        self._purge = Purge(store, self._chains, commits, fence)
         self._creation = Creation(
-            store, self._chains, commits, clock=self._clock, ids=self._ids, author=author
+            store,
+            self._chains,
+            commits,
+            clock=clock,
+            ids=home.ids,
+            author=home.author,
+            fence=fence,
         )
+
+    @property
+    def author(self) -> str:
+        """In whose name changes are recorded."""
+        return self.home.author
+
+    @property
+    def chains(self) -> Chains:
+        """The chains of decisions about its tables."""
+        return self._chains
+
+    @property
+    def commits(self) -> VersionCommits:
+        """Commits of versions under those chains."""
+        return self._commits
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self.home.read_only
+
+    @property
+    def store(self) -> Store:
+        """Where the catalog is."""
+        return self.home.store
+
+    @property
+    def settings(self) -> Settings:
+        """The catalog's settings, as they were read last."""
+        return self.home.settings
 
     @property
     def levels(self) -> int | None:
@@ -106,10 +118,43 @@ class DirectoryBackend:
 
     # -- namespaces: the root alone ----------------------------------------------------------
 
-    def list_namespaces(self, parent: ObjectId) -> list[str]:
+    def list_namespaces(
+        self, parent: ObjectId, *, after: str | None = None, limit: int | None = None
+    ) -> list[str]:
         """Name the child namespaces: there are none."""
+        del after, limit
         self._require_root(parent)
         return []
+
+    def create_namespace(
+        self,
+        namespace: ObjectId,
+        properties: Mapping[str, str],
+        mode: CreateMode = CreateMode.CREATE,
+    ) -> Mapping[str, str]:
+        """Refuse: a plain directory has the root only."""
+        del properties, mode
+        raise _no_namespaces(namespace)
+
+    def update_namespace(
+        self, namespace: ObjectId, updates: Mapping[str, str | None]
+    ) -> Mapping[str, str]:
+        """Refuse: a plain directory keeps no properties."""
+        self._require_root(namespace)
+        if updates:
+            raise _no_properties()
+        return {}
+
+    def drop_namespace(
+        self, namespace: ObjectId, *, cascade: bool = False, ttl: Ttl | None = None
+    ) -> Mapping[str, str]:
+        """Refuse: a plain directory has the root only."""
+        del cascade, ttl
+        raise _no_namespaces(namespace)
+
+    def undrop_namespace(self, namespace: ObjectId) -> int:
+        """Refuse: a plain directory has the root only."""
+        raise _no_namespaces(namespace)
 
     def describe_namespace(self, namespace: ObjectId) -> Mapping[str, str]:
         """Return the root's properties."""
@@ -118,28 +163,89 @@ class DirectoryBackend:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def list_tables(self, namespace: ObjectId, *, include_declared: bool = True) -> list[str]:
+    def list_tables(
+        self,
+        namespace: ObjectId,
+        *,
+        include_declared: bool = True,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
         """Name the live tables, sorted, from one listing.
 
         Leaving out declared tables takes a look at each, for only its files tell.
         """
         self._require_root(namespace)
-        live = self.scan().live
-        return (
-            live if include_declared else [name for name in live if self._commits.is_written(name)]
-        )
+        is_wanted = None if include_declared else self._commits.is_written
+        return cut(self.scan().live, after, limit, is_wanted)
+
+    def list_all_tables(self) -> list[ObjectId]:
+        """Return the identifiers of all live tables."""
+        return [ROOT.child(name) for name in self.scan().live]
 
     def scan(self) -> Scan:
         """Tell the state of every table from one listing."""
         return scan_tables(self.store, self._life.view, adopted=self.settings.adopted)
 
+    def states(self) -> list[tuple[ObjectId, Hint]]:
+        """Tell what every table is, live or not, sorted, from one listing."""
+        scan = self.scan()
+        found = dict.fromkeys(scan.live, Hint(State.LIVE)) | scan.other
+        return [(ROOT.child(name), found[name]) for name in sorted(found)]
+
+    def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
+        """Locate all live tables, sorted; only those with decisions are looked at closely."""
+        self._require_root(within)
+        files = self.store.list_dir("").files
+        decided = {found.name for file in files if (found := parse_state_file(file))}
+        infos = []
+        for name in self.scan().live:
+            is_protected = name in decided and self.view(name).is_protected
+            properties = {PROTECTED: "true"} if is_protected else {}
+            infos.append(self._info(ROOT.child(name), properties=properties))
+        return infos
+
+    def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
+        """Return every namespace with its properties: the root, which has none."""
+        return [(ROOT, {})]
+
+    def dropped_namespaces(self) -> list[tuple[ObjectId, Hint]]:
+        """List the namespaces in the trash: there are none."""
+        return []
+
+    def unrecorded_tables(self) -> list[ObjectId]:
+        """Name the live tables that the manifest lacks: there is none to lack them."""
+        return []
+
+    def view(self, name: str) -> TableView:
+        """Look at one table closely."""
+        return self._life.view(name)
+
+    def bring_back(self, view: TableView) -> None:
+        """Make a table live that was hidden when it was looked at.
+
+        Raises:
+            ConcurrentModificationError: it was changed since.
+        """
+        self.home.prepare()
+        self._life.bring_back(view)
+
     def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
         """Locate a live table."""
-        name = self._name_of(table)
-        view = self._life.view(name)
-        view.require_live(self._clock)
-        declared = not self._commits.is_written(name) if check_declared else None
-        properties = {"protected": "true"} if view.is_protected else {}
+        view = self._life.view(self._name_of(table))
+        return self.describe_viewed(table, view, check_declared=check_declared)
+
+    def describe_viewed(
+        self, table: ObjectId, view: TableView, *, check_declared: bool = False
+    ) -> TableInfo:
+        """Locate a table that was looked at already.
+
+        Raises:
+            TableNotFoundError: it is not live.
+        """
+        view.require_live(self.home.clock)
+        declared = not self._commits.is_written(view.name) if check_declared else None
+        properties = {PROTECTED: "true"} if view.is_protected else {}
         return self._info(table, is_only_declared=declared, properties=properties)
 
     def table_status(self, table: ObjectId) -> TableStatus:
@@ -190,27 +296,38 @@ class DirectoryBackend:
         if self._commits.is_written(name):
             told += [
                 Change("write", "live", write.by, write.at_ms, write.version)
-                for write in self._open_tables().writes(table_dir(name))
+                for write in self.home.open_tables().writes(table_dir(name))
             ]
         return told
 
     # -- making tables -------------------------------------------------------------------------
 
-    def declare_table(self, table: ObjectId, location: str | None = None) -> TableInfo:
+    def declare_table(
+        self,
+        table: ObjectId,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
         """Reserve a name without data."""
+        _refuse_properties(properties)
         name = self._new_name(table)
         if location is not None:
             self._require_own_location(name, location)
-        self._prepare(creates=True)
+        self.home.prepare(creates=True)
         self._creation.declare(name)
         return self._info(table, is_only_declared=True)
 
     def create_table(
-        self, table: ObjectId, rows: pa.RecordBatchReader, mode: CreateMode = CreateMode.CREATE
+        self,
+        table: ObjectId,
+        rows: pa.RecordBatchReader,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Create a table with data, also over a dropped or purged one."""
+        _refuse_properties(properties)
         name = self._new_name(table)
-        self._prepare(creates=True)
+        self.home.prepare(creates=True)
         if mode is CreateMode.OVERWRITE:
             return self._info(table, version=self._creation.overwrite(name, rows))
         exist_ok = mode is CreateMode.EXIST_OK
@@ -224,13 +341,18 @@ class DirectoryBackend:
             return self.describe_table(table)
 
     def register_table(
-        self, table: ObjectId, location: str | None, mode: CreateMode = CreateMode.CREATE
+        self,
+        table: ObjectId,
+        location: str | None,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Bring a deregistered table back; a table of a directory lies where its name says."""
+        _refuse_properties(properties)
         name = self._new_name(table)
         if location is not None:
             self._require_own_location(name, location)
-        self._prepare()
+        self.home.prepare()
         if mode is CreateMode.OVERWRITE and self._life.view(name).state is State.LIVE:
             return self._info(table)
         self._life.register(name)
@@ -241,7 +363,7 @@ class DirectoryBackend:
     def deregister_table(self, table: ObjectId) -> TableInfo:
         """Forget a live table's name and keep its bytes."""
         name = self._name_of(table)
-        self._prepare()
+        self.home.prepare()
         self._life.deregister(name)
         return self._info(table)
 
@@ -260,10 +382,9 @@ class DirectoryBackend:
     def drop_table(self, table: ObjectId, ttl: Ttl | None = None) -> TableInfo:
         """Hide a live table, reversibly."""
         name = self._name_of(table)
-        self._prepare()
+        self.home.prepare()
         if ttl is None:
-            self.settings = load_settings(self.store, self.settings)
-            ttl = Ttl(self.settings.default_ttl_ms)
+            ttl = Ttl(self.home.reload_settings().default_ttl_ms)
         self._life.drop(name, ttl.ms)
         return self._info(table)
 
@@ -272,20 +393,27 @@ class DirectoryBackend:
         name = self._name_of(table)
         if new is not None and new != table:
             return self.rename_table(table, new)
-        self._prepare()
+        self.home.prepare()
         self._life.undrop(name)
         return self._info(table)
+
+    def update_table(self, table: ObjectId, updates: Mapping[str, str | None]) -> Mapping[str, str]:
+        """Refuse: a plain directory keeps no properties."""
+        self.describe_table(table)
+        if updates:
+            raise _no_properties()
+        return {}
 
     def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again."""
         name = self._name_of(table)
-        self._prepare()
+        self.home.prepare()
         self._life.protect(name, protected=protected)
 
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
         """Delete the bytes of a dropped table, expired or not."""
         name = self._name_of(table)
-        self._prepare()
+        self.home.prepare()
 
         def report(files: int, size_bytes: int) -> None:
             if progress:
@@ -300,7 +428,7 @@ class DirectoryBackend:
 
         One that cannot be purged does not keep the others from it.
         """
-        self._prepare()
+        self.home.prepare()
         report = PurgeReport([], {})
         for table in self._expired() if tables is None else tables:
             try:
@@ -313,27 +441,33 @@ class DirectoryBackend:
 
     # -- the catalog itself --------------------------------------------------------------------
 
-    def initialize(self, *, default_ttl: Ttl | None = None, adopt: bool = False) -> Settings:
+    def initialize(
+        self,
+        *,
+        default_ttl: Ttl | None = None,
+        adopt: bool = False,
+        allowed_locations: tuple[str, ...] | None = None,
+    ) -> Settings:
         """Write the catalog's settings, and adopt a directory that others filled.
 
         Args:
             default_ttl: How long dropped tables stay in the trash from now on.
             adopt: Lift the nested markers of other programs into decisions of ours, so that
                 listings need no longer look for them.
+            allowed_locations: Where tables may lie outside of the root, from now on.
 
         Raises:
             ConcurrentModificationError: somebody else changed the settings at the same time.
         """
-        self._prepare(creates=True)
-        self.settings = load_settings(self.store, self.settings)
-        adopted = self.settings.adopted or adopt
+        self.home.prepare(creates=True)
+        settings = self.home.reload_settings()
         if adopt:
             self._lift_foreign_markers()
-        ttl_ms = default_ttl.ms if default_ttl else self.settings.default_ttl_ms
-        changed = adopted != self.settings.adopted or ttl_ms != self.settings.default_ttl_ms
-        if changed or self.settings.revision == 0:
-            self._save(adopted=adopted, default_ttl_ms=ttl_ms)
-        return self.settings
+        return self.home.change_settings(
+            adopted=settings.adopted or adopt,
+            default_ttl=default_ttl,
+            allowed_locations=allowed_locations,
+        )
 
     def _lift_foreign_markers(self) -> None:
         for name, hint in scan_tables(self.store, self._life.view, adopted=False).other.items():
@@ -342,48 +476,11 @@ class DirectoryBackend:
                 with suppress(ConcurrentModificationError):
                     self._life.adopt(name)
 
-    def _save(self, *, adopted: bool, default_ttl_ms: int | None) -> None:
-        changed = msgspec.structs.replace(
-            self.settings,
-            adopted=adopted,
-            default_ttl_ms=default_ttl_ms,
-            nonce=self._ids.new_id(),
-            by=self.author,
-            at_ms=self._clock.now_ms(),
-        )
-        self.settings = save_settings(self.store, changed)
-
-    def _prepare(self, *, creates: bool = False) -> None:
-        """Before the first change: prove the store, and give a new catalog its settings.
-
-        What does not create anything leaves a root that is not there alone, for it will fail.
-        """
-        if self.read_only:
-            msg = "this catalog was opened read-only"
-            raise ReadOnlyError(msg)
-        with self._opening:
-            if self._ready or (not creates and not self.store.list_dir("").exists):
-                return
-            probe_store(self.store)
-            if self.settings.revision == 0:
-                self._settle_in()
-            self._ready = True
-
-    def _settle_in(self) -> None:
-        """Note the format, and call an empty root ours: no marker of others is in it."""
-        root = self.store.list_dir("")
-        # What others leave while they open the same new catalog does not count.
-        is_empty = not root.directories and all(is_passing(name) for name in root.files)
-        try:
-            self._save(adopted=is_empty, default_ttl_ms=self.settings.default_ttl_ms)
-        except ConcurrentModificationError:
-            self.settings = load_settings(self.store)
-
     # -- small things --------------------------------------------------------------------------
 
     def _expired(self) -> list[ObjectId]:
         """Tell whose time is over; a purge that was cut off is always to be finished."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.home.clock.now_ms()
         expired = [table.id for table in self.list_purgable_tables() if table.is_expired(now_ms)]
         states = self.scan().other.items()
         return expired + [ROOT.child(name) for name, hint in states if hint.state is State.PURGING]
@@ -451,14 +548,27 @@ class DirectoryBackend:
             version=version,
         )
 
-    def _open_tables(self) -> TableFiles:
-        if self._tables is None:
-            # lance costs 0.6 s to import, which listing and dropping need not pay.
-            from mooring.tables.data import LanceTables
-
-            self._tables = LanceTables(self.store, author=self.author, clock=self._clock)
-        return self._tables
-
 
 def _expiry(deleted_at_ms: int, ttl_ms: int | None) -> int | None:
     return None if ttl_ms is None else deleted_at_ms + ttl_ms
+
+
+def _refuse_properties(properties: Mapping[str, str] | None) -> None:
+    if properties:
+        raise _no_properties()
+
+
+def _no_properties() -> UnsupportedError:
+    msg = (
+        "a plain directory keeps no properties: leave them out, or open the catalog with its"
+        " manifest"
+    )
+    return UnsupportedError(msg)
+
+
+def _no_namespaces(namespace: ObjectId) -> UnsupportedError:
+    msg = (
+        f"there can be no namespace {quote(str(namespace))}: a plain directory is a 1-level"
+        " namespace, with tables only; open the catalog with its manifest for namespaces"
+    )
+    return UnsupportedError(msg)

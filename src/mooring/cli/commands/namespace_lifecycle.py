@@ -1,0 +1,168 @@
+"""The verbs of ``mooring namespace`` that decide about its life: drop and undrop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mooring.cli.confirm import Plan
+from mooring.cli.listing import as_time, count_below, directory_of, is_below, list_namespaces
+from mooring.cli.options import DroppedNamespace, DryRun, NamespaceName, TimeToLive, Yes, command
+from mooring.cli.session import Session
+from mooring.errors import (
+    InvalidInputError,
+    NamespaceNotEmptyError,
+    NamespaceNotFoundError,
+    ProtectedError,
+)
+from mooring.identifiers import quote
+
+if TYPE_CHECKING:
+    from mooring.catalog import Catalog
+    from mooring.identifiers import ObjectId
+
+__all__ = ["add_to"]
+
+
+@command
+def drop_command(
+    session: Session,
+    name: NamespaceName,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Drop all that is in it along.")
+    ] = False,
+    ttl: TimeToLive = None,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="One that is not there is dropped already.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Hide a namespace; undrop brings it back whole until somebody purges it.
+
+    Where something goes with it, that needs a confirmation.
+    """
+    from mooring.clock import parse_ttl
+
+    if not name:
+        msg = "the root namespace is the catalog itself and cannot be dropped"
+        raise InvalidInputError(msg)
+    if ttl is not None:
+        parse_ttl(ttl)
+    catalog = session.open_catalog()
+    try:
+        plan, below = _plan_drop(session, catalog, name, cascade=cascade)
+        if dry_run:
+            plan.show(session.output)
+            return
+        if any(below):
+            plan.confirm(session.output, yes=yes)
+        catalog.drop_namespace(name, cascade=cascade, ttl=ttl)
+    except NamespaceNotFoundError:
+        if not if_exists:
+            raise
+        row = {"namespace": name, "result": "absent"}
+        session.output.change(row, f"there is no namespace '{name}'")
+        return
+    _tell_dropped(session, catalog, name, below)
+
+
+@command
+def undrop_command(session: Session, name: DroppedNamespace) -> None:
+    """Bring a dropped namespace back with all that was dropped with it."""
+    catalog = session.open_catalog()
+    count = catalog.undrop_namespace(name)
+    with_it = f", with {count - 1} objects in it" if count > 1 else ""
+    session.output.change(
+        {"namespace": name, "result": "undropped", "objects": count},
+        f"namespace '{name}' is live again{with_it}",
+    )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verbs to a noun."""
+    app.command("drop")(drop_command)
+    app.command("undrop")(undrop_command)
+
+
+def _plan_drop(
+    session: Session, catalog: Catalog, name: str, *, cascade: bool
+) -> tuple[Plan, tuple[int, int]]:
+    """Say what a drop would take along.
+
+    Raises:
+        NamespaceNotFoundError: there is no such namespace.
+        NamespaceNotEmptyError: something is in it, and would not go along.
+        ProtectedError: it, or something in or around it, is protected.
+    """
+    catalog.describe_namespace(name)
+    top = catalog.identifier(name)
+    namespaces, tables = below = count_below(catalog, top)
+    if any(below) and not cascade:
+        with_it = session.suggest("namespace drop", name, options=["--cascade"])
+        msg = (
+            f"namespace {quote(name)} is not empty: {_count(namespaces, tables)} would go with it;"
+            f" to drop it with them: {with_it}"
+        )
+        raise NamespaceNotEmptyError(msg)
+    _require_unprotected(session, catalog, top)
+    headline = f"drop namespace {quote(name)}"
+    if any(below):
+        headline += f" with {_count(namespaces, tables)}"
+    row = {"namespace": name, "action": "drop", "namespaces": namespaces, "tables": tables}
+    return Plan(headline, list(row), [row]), below
+
+
+def _require_unprotected(session: Session, catalog: Catalog, top: ObjectId) -> None:
+    from mooring.directory.entries import PROTECTED
+
+    backend = directory_of(catalog)
+    described = [
+        (name, properties, "namespace") for name, properties in backend.describe_namespaces()
+    ]
+    described += [(info.id, info.properties, "table") for info in backend.describe_tables(top)]
+    for name, properties, kind in described:
+        concerns = name == top or is_below(name, top) or is_below(top, name)
+        if concerns and not name.is_root and properties.get(PROTECTED) == "true":
+            lift = (
+                session.suggest("namespace set", str(name), options=["--unprotect"])
+                if kind == "namespace"
+                else session.suggest("table unprotect", str(name))
+            )
+            msg = f"{kind} {quote(str(name))} is protected; lift that first: {lift}"
+            raise ProtectedError(msg)
+
+
+def _tell_dropped(session: Session, catalog: Catalog, name: str, below: tuple[int, int]) -> None:
+    dropped = [
+        found
+        for found in list_namespaces(catalog)
+        if found.name == name and found.deleted_at_ms is not None
+    ]
+    newest = max(dropped, key=lambda found: found.deleted_at_ms or 0, default=None)
+    expires_at = as_time(newest.expires_at_ms) if newest else None
+    namespaces, tables = below
+    row = {
+        "namespace": name,
+        "result": "dropped",
+        "namespaces": namespaces,
+        "tables": tables,
+        "expires_at": expires_at,
+    }
+    with_it = f" with {_count(namespaces, tables)}" if any(below) else ""
+    until = f"until {expires_at}" if expires_at else "for ever"
+    undo = session.suggest("namespace undrop", name)
+    session.output.change(
+        row,
+        f"dropped namespace '{name}'{with_it}, which stays in the trash {until}; undo: {undo}",
+    )
+
+
+def _count(namespaces: int, tables: int) -> str:
+    parts = []
+    if tables:
+        parts.append("1 table" if tables == 1 else f"{tables} tables")
+    if namespaces:
+        parts.append("1 namespace" if namespaces == 1 else f"{namespaces} namespaces")
+    return " and ".join(parts)

@@ -1,0 +1,139 @@
+"""What every kind of directory catalog stands on: a store, settings, a clock, an author.
+
+Nothing is written by opening one. Before the first change the store is proved, and a new catalog
+gets its settings.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mooring.clock import RandomIds, SystemClock
+from mooring.directory.locations import check_allowed
+from mooring.directory.settings import load_settings, save_settings
+from mooring.errors import ConcurrentModificationError, ReadOnlyError
+from mooring.store.passing import is_passing
+from mooring.store.probe import probe_store
+
+if TYPE_CHECKING:
+    from mooring.clock import Clock, IdSource
+    from mooring.directory.settings import Settings
+    from mooring.namespace.api import Ttl
+    from mooring.store import Store
+    from mooring.tables.api import TableFiles
+
+__all__ = ["Home"]
+
+
+class Home:
+    """A place where tables are, and in whose name it is changed."""
+
+    def __init__(  # all but the store by name
+        self,
+        store: Store,
+        *,
+        author: str,
+        read_only: bool = False,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        tables: TableFiles | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """Open a place; nothing is written, and a missing root is an empty catalog.
+
+        Args:
+            store: Where the catalog is.
+            author: In whose name changes are recorded.
+            read_only: Refuse every change, and ask for no permission to write.
+            clock: Stamps changes.
+            ids: Makes nonces.
+            tables: Writes tables; Lance does unless told otherwise.
+            settings: Settings that are known already: nothing is read, probed or set up.
+
+        Raises:
+            CatalogFormatError: the catalog is newer than this release.
+        """
+        self.store = store
+        self.author = author
+        self.read_only = read_only
+        self.clock = clock or SystemClock()
+        self.ids = ids or RandomIds()
+        self.settings = settings or load_settings(store)
+        self._tables = tables
+        self._ready = settings is not None
+        self._opening = threading.Lock()
+
+    def open_tables(self) -> TableFiles:
+        """Return what writes tables."""
+        if self._tables is None:
+            # lance costs 0.6 s to import, which listing and dropping need not pay.
+            from mooring.tables.data import LanceTables
+
+            self._tables = LanceTables(self.store, author=self.author, clock=self.clock)
+        return self._tables
+
+    def prepare(self, *, creates: bool = False) -> None:
+        """Before the first change: prove the store, and give a new catalog its settings.
+
+        What does not create anything leaves a root that is not there alone, for it will fail.
+
+        Raises:
+            ReadOnlyError: the catalog was opened read-only.
+            StoreUnsafeError: the store accepts two creations of one key.
+        """
+        if self.read_only:
+            msg = "this catalog was opened read-only"
+            raise ReadOnlyError(msg)
+        with self._opening:
+            if self._ready or (not creates and not self.store.list_dir("").exists):
+                return
+            probe_store(self.store)
+            if self.settings.revision == 0:
+                self._settle_in()
+            self._ready = True
+
+    def reload_settings(self) -> Settings:
+        """Read the settings anew, as far as they changed."""
+        self.settings = load_settings(self.store, self.settings)
+        return self.settings
+
+    def change_settings(
+        self,
+        *,
+        adopted: bool | None = None,
+        default_ttl: Ttl | None = None,
+        allowed_locations: tuple[str, ...] | None = None,
+    ) -> Settings:
+        """Save settings, as far as they change.
+
+        Raises:
+            ConcurrentModificationError: somebody else saved settings first.
+        """
+        check_allowed(allowed_locations or ())
+        wanted = msgspec.structs.replace(
+            self.settings,
+            adopted=self.settings.adopted if adopted is None else adopted,
+            default_ttl_ms=default_ttl.ms if default_ttl else self.settings.default_ttl_ms,
+            allowed_locations=(
+                self.settings.allowed_locations if allowed_locations is None else allowed_locations
+            ),
+        )
+        if wanted != self.settings or self.settings.revision == 0:
+            stamped = msgspec.structs.replace(
+                wanted, nonce=self.ids.new_id(), by=self.author, at_ms=self.clock.now_ms()
+            )
+            self.settings = save_settings(self.store, stamped)
+        return self.settings
+
+    def _settle_in(self) -> None:
+        """Note the format, and call an empty root ours: no marker of others is in it."""
+        root = self.store.list_dir("")
+        # What others leave while they open the same new catalog does not count.
+        is_empty = not root.directories and all(is_passing(name) for name in root.files)
+        try:
+            self.change_settings(adopted=is_empty)
+        except ConcurrentModificationError:
+            self.settings = load_settings(self.store)

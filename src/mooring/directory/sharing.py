@@ -1,0 +1,34 @@
+"""One manifest for all clients of a process that open the same catalog in the same name.
+
+They share one copy in memory, and their changes share commits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from mooring.directory.manifest_backend import open_manifest
+
+if TYPE_CHECKING:
+    from mooring.directory.home import Home
+    from mooring.directory.manifest import Manifest
+
+__all__ = ["share_manifest"]
+
+_lock = threading.Lock()
+_manifests: WeakValueDictionary[object, Manifest] = WeakValueDictionary()
+
+
+def share_manifest(home: Home) -> Manifest:
+    """Return the manifest of a place, the same for all who ask alike."""
+    options = frozenset(home.store.options.items())
+    # Not across a fork: a lock that another thread held there is never released here.
+    key = (os.getpid(), home.store.location(""), options, home.author)
+    with _lock:
+        found = _manifests.get(key)
+        if found is None:
+            found = _manifests[key] = open_manifest(home)
+        return found

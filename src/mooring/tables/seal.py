@@ -1,0 +1,203 @@
+"""Seals: a table's last version, which everybody can read and nobody can add to.
+
+A sealed version is a copy of the newest manifest with a feature flag that no writer knows. Every
+Lance writer refuses a table with such a flag; readers do not look at it. Only fields are added to
+the manifest's message: where one occurs twice, readers of the format take the last.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from mooring.errors import ConcurrentModificationError, UnreadableError
+from mooring.store.numbered import create_once
+from mooring.tables.versions import list_versions, manifest_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mooring.store import Store
+
+__all__ = ["Seal", "lift_seal", "put_seal", "read_seal"]
+
+_FLAG = 1 << 60
+_KEY = b"mooring.sealed"
+_MAGIC = b"LANC"
+_FOOTER = struct.Struct("<qHH4s")
+_LENGTH = struct.Struct("<I")
+# Numbers of fields of the manifest's message, and of the entries of a map.
+_VERSION, _WRITER_FLAGS, _CONFIG = 3, 10, 16
+_MAP_KEY, _MAP_VALUE = 1, 2
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_ROUNDS = 64
+
+
+class Seal(NamedTuple):
+    """The newest version of a table, and who sealed it, if anybody did."""
+
+    version: int
+    nonce: str | None
+
+
+def read_seal(store: Store, table_dir: str) -> Seal:
+    """Tell the newest version of a table and whether it is sealed; version 0 for none."""
+    versions = list_versions(store, table_dir)
+    version = max(versions, default=0)
+    body = store.get(versions[version]) if version else None
+    return Seal(version, _nonce_of(versions[version], body) if body is not None else None)
+
+
+def put_seal(store: Store, table_dir: str, nonce: str) -> int:
+    """Seal a table against all writers; one that is sealed by the same nonce stays as it is.
+
+    Returns:
+        The newest version before the seal; 0 where the table has none, and then no seal.
+    """
+    return _put_copy(store, table_dir, lambda found: found == nonce, nonce=nonce)
+
+
+def lift_seal(
+    store: Store, table_dir: str, require: Callable[[], None], nonce: str | None = None
+) -> None:
+    """Make a sealed table writable again, as its next version.
+
+    Args:
+        store: The catalog's store.
+        table_dir: The table's directory in it.
+        require: Raises where that may not be done any more; called after the versions are read.
+        nonce: The seal to lift, where only one is meant.
+    """
+
+    def is_done(found: str | None) -> bool:
+        return found is None or (nonce is not None and found != nonce)
+
+    _put_copy(store, table_dir, is_done, nonce=None, require=require)
+
+
+def _put_copy(
+    store: Store,
+    table_dir: str,
+    is_done: Callable[[str | None], bool],
+    *,
+    nonce: str | None,
+    require: Callable[[], None] | None = None,
+) -> int:
+    for _ in range(_ROUNDS):
+        versions = list_versions(store, table_dir)
+        newest = max(versions, default=0)
+        body = store.get(versions[newest]) if newest else None
+        if body is None:
+            if newest:
+                continue  # cleaned up since it was listed
+            return 0
+        if is_done(_nonce_of(versions[newest], body)):
+            return newest - 1 if nonce else newest
+        if require is not None:
+            require()
+        path = manifest_path(table_dir, newest + 1, like=versions[newest])
+        if create_once(store, path, _copy(versions[newest], body, newest + 1, nonce)):
+            return newest
+    msg = f"other writers kept committing to '{table_dir}'"
+    raise ConcurrentModificationError(msg)
+
+
+def _copy(path: str, body: bytes, version: int, nonce: str | None) -> bytes:
+    """Return a manifest as another version, sealed or not."""
+    start, message = _message(path, body)
+    flags = _flags_of(message)
+    flags = flags | _FLAG if nonce else flags & ~_FLAG
+    message += _key(_VERSION, _VARINT) + _varint(version)
+    message += _key(_WRITER_FLAGS, _VARINT) + _varint(flags)
+    if nonce:
+        entry = _text(_MAP_KEY, _KEY) + _text(_MAP_VALUE, nonce.encode())
+        message += _text(_CONFIG, entry)
+    footer = body[-_FOOTER.size :]
+    return body[:start] + _LENGTH.pack(len(message)) + message + footer
+
+
+def _nonce_of(path: str, body: bytes) -> str | None:
+    _, message = _message(path, body)
+    if not _flags_of(message) & _FLAG:
+        return None
+    nonce = ""
+    for number, value in _fields(message):
+        if number == _CONFIG and isinstance(value, bytes):
+            entry = dict(_fields(value))
+            if entry.get(_MAP_KEY) == _KEY:
+                found = entry.get(_MAP_VALUE)
+                nonce = found.decode() if isinstance(found, bytes) else ""
+    return nonce
+
+
+def _flags_of(message: bytes) -> int:
+    flags = 0
+    for number, value in _fields(message):
+        if number == _WRITER_FLAGS and isinstance(value, int):
+            flags = value
+    return flags
+
+
+def _message(path: str, body: bytes) -> tuple[int, bytes]:
+    """Find the message in a manifest's file: where its length is written, and its bytes."""
+    try:
+        start, _, _, magic = _FOOTER.unpack(body[-_FOOTER.size :])
+        (length,) = _LENGTH.unpack_from(body, start)
+    except struct.error as exc:
+        raise _damaged(path) from exc
+    begin = start + _LENGTH.size
+    message = body[begin : begin + length]
+    if magic != _MAGIC or len(message) != length or begin + length + _FOOTER.size != len(body):
+        raise _damaged(path)
+    return start, message
+
+
+def _damaged(path: str) -> UnreadableError:
+    return UnreadableError(f"'{path}' is not a manifest of a form that is known")
+
+
+# -- the wire format, as far as it is needed -------------------------------------------------------
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    at = 0
+    while at < len(message):
+        key, at = _read_varint(message, at)
+        number, kind = key >> 3, key & 7
+        if kind == _VARINT:
+            value, at = _read_varint(message, at)
+            yield number, value
+        elif kind == _BYTES:
+            length, at = _read_varint(message, at)
+            yield number, message[at : at + length]
+            at += length
+        else:
+            at += {_FIXED64: 8, _FIXED32: 4}[kind]
+
+
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if byte < 0x80:  # noqa: PLR2004  # the highest bit says that more follows
+            return value, at
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:  # noqa: PLR2004  # seven bits a byte
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _key(number: int, kind: int) -> bytes:
+    return _varint(number << 3 | kind)
+
+
+def _text(number: int, value: bytes) -> bytes:
+    return _key(number, _BYTES) + _varint(len(value)) + value
