@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from tests.conformance.kinds import BY_DIRECTORY, params
+from tests.conformance.kinds import params
 from tests.lakes import (
     COMPAT_DISK,
+    COMPAT_MOTO,
     DISK,
     KINDS,
     MANIFEST_DISK,
@@ -39,7 +40,7 @@ def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:
     return Lake(kind, server.uri(request.getfixturevalue("prefix")), server.options, clock)
 
 
-@pytest.fixture(params=params(*BY_DIRECTORY))
+@pytest.fixture(params=params(*(kind for kind in KINDS if kind.listing)))
 def lake(request: pytest.FixtureRequest) -> Lake:
     """An empty place for a catalog whose root tables lie in directories of their names.
 
@@ -66,10 +67,10 @@ def disk_lake(request: pytest.FixtureRequest) -> Lake:
     return _make(request.param, request)
 
 
-@pytest.fixture
+@pytest.fixture(params=params(MOTO, COMPAT_MOTO))
 def moto_lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place on moto, for what only S3 can show; a test may choose another kind."""
-    return _make(getattr(request, "param", MOTO), request)
+    """An empty place on moto, for what only S3 can show."""
+    return _make(request.param, request)
 
 
 @pytest.fixture

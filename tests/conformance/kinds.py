@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lakes import COMPAT_MOTO, KINDS, MANIFEST_MOTO, Kind
+from tests.lakes import KINDS, MANIFEST_MOTO, Kind
 
-__all__ = ["BY_DIRECTORY", "every_kind", "on_s3_too", "params", "without_a_manifest"]
+__all__ = ["every_kind", "params", "without_a_manifest"]
 
 
 def params(*kinds: Kind) -> list[object]:
@@ -23,10 +23,6 @@ def _on(*kinds: Kind) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("lake", params(*kinds), indirect=True)
 
 
-# A manifest is the same table on every store: what holds without one on S3 and with one on disk
-# is tried with one on S3 only where commits meet, or files move. `make interop` tries everything.
-_MOSTLY = [kind for kind in KINDS if kind not in {COMPAT_MOTO, MANIFEST_MOTO}]
-BY_DIRECTORY = [kind for kind in _MOSTLY if kind.listing]
-every_kind = _on(*_MOSTLY)
+# What holds with and without directories of names holds on S3 if it does for one of them.
+every_kind = _on(*(kind for kind in KINDS if kind is not MANIFEST_MOTO))
 without_a_manifest = _on(*(kind for kind in KINDS if not kind.manifest))
-on_s3_too = _on(*(kind for kind in KINDS if kind.listing))

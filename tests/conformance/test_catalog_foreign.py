@@ -15,7 +15,6 @@ from mooring.errors import ProtectedError, TableAlreadyExistsError, TableNotFoun
 from mooring.identifiers import ROOT
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.observed import ObservedStore
-from tests.conformance.kinds import on_s3_too
 from tests.lakes import table_id
 
 T = table_id("t")
@@ -276,7 +275,6 @@ def test_a_foreign_drop_can_be_purged(filled, mark):
     assert filled.names() == ["other", "t"]
 
 
-@on_s3_too
 def test_our_own_nested_marker_is_no_foreign_one(lake):
     """Drops write it for readers of the V1 rules; it counts no more once the chain is past it."""
     lake.create("t", [1])
@@ -296,7 +294,6 @@ def test_our_own_nested_marker_is_no_foreign_one(lake):
 # -- adoption -------------------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_adopting_lifts_what_others_left(lake):
     """Deliver 4: "`mooring init --adopt`, which lifts foreign nested markers"."""
     for name in ("live", "inside", "beside"):

@@ -21,7 +21,7 @@ from mooring.errors import (
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
-from tests.conformance.kinds import every_kind, on_s3_too, without_a_manifest
+from tests.conformance.kinds import every_kind, without_a_manifest
 from tests.lakes import NOON_MS, rows, table_id
 
 T = table_id("t")
@@ -155,7 +155,6 @@ def test_a_plain_directory_undrops_under_the_same_name_only(lake):
 # -- create over a dropped table ------------------------------------------------------------------
 
 
-@on_s3_too
 @pytest.mark.parametrize("mode", list(CreateMode))
 def test_a_table_created_over_a_dropped_one_is_its_next_version(lake, mode):
     """Spec: soft-delete, "Re-create over a soft-deleted table = overwrite"."""
@@ -206,7 +205,6 @@ def test_a_purged_table_is_gone(lake):
         backend.drop_table(T)
 
 
-@on_s3_too
 def test_a_purge_deletes_every_byte_but_the_lineage(lake):
     """Spec: PROTOCOLS, "Purge": the kept manifest is the lineage."""
     lake.create("t", [1])
@@ -231,7 +229,6 @@ def test_a_purge_tells_how_far_it_has_come(lake):
     assert size_bytes > 0
 
 
-@on_s3_too
 def test_a_table_created_after_a_purge_goes_on_with_the_versions(lake):
     lake.create("t", [1])
     lake.create("t", [2], CreateMode.OVERWRITE)
@@ -339,7 +336,6 @@ def test_the_trash_lists_what_was_dropped_before_a_time(lake):
     assert listed(NOON_MS + 1001) == ["a", "b"]
 
 
-@on_s3_too
 def test_a_foreign_writer_in_a_purged_directory_is_a_conflict_until_it_is_purged_again(lake):
     """Spec: PROTOCOLS, "A file newer than the kept version in a purged directory"."""
     lake.create("t", [1])
@@ -437,7 +433,6 @@ def test_a_deregistered_table_is_not_in_the_trash(lake):
     assert lake.values("t") == [1]
 
 
-@on_s3_too
 def test_registering_undoes_a_deregistration_with_its_versions(lake):
     """Spec: directory-namespace, "preserving the table data for potential re-registration"."""
     lake.create("t", [1])
@@ -518,7 +513,6 @@ def test_a_plain_directory_registers_a_table_where_its_name_says(lake, location)
 # -- who and when ---------------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_every_change_records_who_when_and_what(lake):
     """Spec: ARCHITECTURE, "Every change records who ... and when"."""
     lake.create("t")
@@ -573,7 +567,6 @@ def test_a_table_nobody_changed_has_no_history(lake):
 # -- unfinished operations ------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_listings_and_looks_agree_in_every_state(lake):
     """One listing tells the same as a close look at each table."""
     for name in ("live", "dropped", "undropped", "recreated", "purged", "again", "deregistered"):

@@ -24,7 +24,6 @@ from mooring.store import open_store
 from mooring.store.observed import ObservedStore
 from mooring.store.probe import PROBE_PREFIX
 from mooring.store.scripted import ScriptedStore
-from tests.conformance.kinds import on_s3_too
 from tests.lakes import NOON_MS, rows, table_id
 
 T = table_id("t")
@@ -183,7 +182,6 @@ def test_a_catalog_of_a_newer_format_is_refused(lake, read_only):
         lake.connect(read_only=read_only)
 
 
-@on_s3_too
 def test_the_default_ttl_can_be_set_and_counts_for_later_drops(lake):
     for name in ("a", "b", "c"):
         lake.create(name)
@@ -222,7 +220,6 @@ def test_an_operation_that_finds_nothing_does_not_make_a_root(disk_lake):
 # -- stores that cannot be trusted ----------------------------------------------------------------
 
 
-@on_s3_too
 def test_the_store_is_proved_once_and_nothing_is_left_of_it(lake):
     store = ObservedStore(lake.store)
     backend = lake.open(store=store)

@@ -28,7 +28,7 @@ from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
 from mooring.namespace.states import Exists, NotFound
 from mooring.store.observed import ObservedStore
-from tests.conformance.kinds import every_kind, on_s3_too, without_a_manifest
+from tests.conformance.kinds import every_kind, without_a_manifest
 from tests.lakes import rows, table_id
 
 READS = {"get", "read", "head", "existing", "list_dir", "list_prefix"}
@@ -114,7 +114,6 @@ def test_an_absent_table_is_not_found(lake, act):
 # -- declared tables ------------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_a_declared_table_has_a_marker_and_no_data(lake):
     """Spec: "Marker Files", `.lance-reserved`."""
     info = lake.backend.declare_table(T)
@@ -185,7 +184,6 @@ def test_a_table_is_declared_where_its_name_says_or_not_at_all(lake, location):
 # -- modes of creation ----------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_create_refuses_a_taken_name_and_leaves_no_trace(lake):
     """Spec: lance-rest-openapi, CreateTableRequest, mode Create."""
     lake.create("t", [1])
@@ -267,7 +265,6 @@ def test_a_type_that_lance_cannot_store_is_refused(lake):
     assert lake.names() == []
 
 
-@on_s3_too
 def test_of_eight_creations_at_once_one_wins(lake):
     lake.backend.initialize()
     outcomes = _together(8, lambda number: lake.create("t", [number], backend=lake.open()))
@@ -412,7 +409,6 @@ def test_other_directories_are_no_tables(lake):
     assert lake.names() == ["t"]
 
 
-@on_s3_too
 def test_a_table_whose_directory_was_removed_by_hand_is_gone(lake):
     lake.create("t")
     lake.drop("t")

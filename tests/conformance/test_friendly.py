@@ -20,7 +20,6 @@ from mooring.errors import (
     UnsupportedError,
 )
 from mooring.identifiers import ObjectId
-from tests.conformance.kinds import on_s3_too
 
 ROWS = [{"n": 1, "word": "x"}, {"n": 2, "word": "y"}]
 TABLE = pa.Table.from_pylist(ROWS)
@@ -63,7 +62,6 @@ def test_a_table_is_made_from_what_people_have(tmp_path, data):
     assert (table.count(), table.version, table.name) == (2, 1, "t")
 
 
-@on_s3_too
 def test_the_same_surface_is_there_on_every_store(lake):
     catalog = lake.connect()
     catalog.create_table("t", ROWS)

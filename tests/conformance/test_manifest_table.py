@@ -30,7 +30,6 @@ from mooring.errors import (
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.states import Exists, NotFound
 from mooring.store.scripted import ScriptedStore
-from mooring.tables.lance_manifest import LanceManifest
 from mooring.tables.manifest import TABLE, ManifestRow
 from tests.conformance.meanwhile import MANIFEST_COMMIT, Meanwhile
 from tests.lakes import rows, table_id
@@ -349,26 +348,6 @@ def test_a_reader_sees_every_commit_at_once(lake):
         lake.backend.drop_table(table)
         assert reader.table_status(table) != Exists()
         assert len(reader.list_tables(NS)) == 29 - number
-
-
-def test_a_reader_reads_what_changed_and_not_the_rest(lake):
-    """Deliver 3: "refreshed incrementally"."""
-    keys = [f"ns$t{number:05}" for number in range(2000)]
-
-    def plan(draft) -> None:
-        for key in keys:
-            draft.put(make_row(key, TABLE, f"00000000_{key}", None))
-
-    lake.backend.manifest.change(plan)
-    reader = LanceManifest(lake.store, "__manifest")
-    assert reader.follow(reader.newest()) >= set(keys)
-    lake.backend.declare_table(T)
-    assert reader.follow(reader.newest()) == {"ns$t"}
-    lake.drop(ObjectId.parse(keys[7]))
-    changed = reader.follow(reader.newest())
-    assert keys[7] in changed
-    assert len(changed) < 10
-    assert reader.rows.keys() & set(keys) == set(keys) - {keys[7]}
 
 
 def test_a_reader_that_slept_through_the_upkeep_goes_on(lake):

@@ -95,7 +95,7 @@ GOOD_ON_S3 = [
     "longest in bytes",
 ]
 # A manifest adds one place where names are kept: its rows, which are the same on every store.
-GOOD_IN_ROWS_ON_S3 = ["glob"]
+GOOD_IN_ROWS_ON_S3 = ["glob", "spaces around", "longest in bytes"]
 WITH_DELIMITER = [label for label, name in GOOD.items() if "$" in name]
 BAD = {
     "empty": "",

@@ -19,7 +19,6 @@ from mooring.identifiers import ROOT
 from mooring.namespace.api import CreateMode
 from mooring.namespace.states import Exists
 from mooring.tables.schema import schema_to_json
-from tests.conformance.kinds import on_s3_too
 from tests.lakes import rows, table_id
 
 T = table_id("t")
@@ -60,7 +59,6 @@ BODY = _ipc(pa.table({"n": [1, 2]}))
 # -- through lance --------------------------------------------------------------------------------
 
 
-@on_s3_too
 def test_lance_writes_and_reads_tables_through_the_namespace(lake):
     """Deliver 6: `lance.write_dataset` and `lance.dataset` with `namespace_client`."""
     namespace = _connect(lake)
@@ -459,7 +457,6 @@ def test_a_newer_catalog_answers_code_0(lake):
 # -- pylance's own directory namespace ------------------------------------------------------------
 
 
-@on_s3_too
 def test_pylance_sees_exactly_our_live_tables_in_every_state(lake):
     """Must show: pylance with `manifest_enabled=false` on the same directory."""
     backend = lake.backend
@@ -502,7 +499,6 @@ def test_pylance_sees_exactly_our_live_tables_in_every_state(lake):
     assert described.is_only_declared is True
 
 
-@on_s3_too
 def test_pylance_reads_what_we_wrote_and_we_read_what_it_wrote(lake):
     """Must show: "tables that it writes are seen by us"."""
     lake.create("ours", [1])

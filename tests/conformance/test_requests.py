@@ -154,7 +154,7 @@ def _requests_of_listing(moto, prefix, catalog, names) -> int:
 @pytest.mark.parametrize("manifest_enabled", [True], ids=["compat"], indirect=True)
 def test_tables_that_the_manifest_does_not_know_cost_no_request_each(moto, prefix, catalog, names):
     """One listing answers one question, also half-way through a migration."""
-    assert _requests_of_listing(moto, prefix, catalog, names[:1100]) == 2 + 1
+    assert _requests_of_listing(moto, prefix, catalog, names) == PAGES + 1
 
 
 @pytest.mark.parametrize("manifest_enabled", [True], ids=["compat"], indirect=True)

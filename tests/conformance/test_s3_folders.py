@@ -13,7 +13,7 @@ from mooring.errors import MooringError
 from mooring.identifiers import ROOT
 from mooring.namespace.states import Exists, NotFound
 from mooring.store.scripted import ScriptedStore
-from tests.lakes import COMPAT_MOTO, MOTO, table_id
+from tests.lakes import table_id
 from tests.servers import BUCKET
 
 T = table_id("t")
@@ -60,17 +60,7 @@ def test_a_folder_named_like_a_table_is_listed_where_it_exists(moto_lake, make_f
     assert moto_lake.values("t") == [1]
 
 
-@pytest.mark.parametrize(
-    ("moto_lake", "folder"),
-    [
-        (MOTO, "t.lance/"),
-        (MOTO, "t.lance/data/"),
-        (MOTO, "t.lance/_versions/"),
-        (COMPAT_MOTO, "t.lance/_versions/"),
-    ],
-    indirect=["moto_lake"],
-    ids=lambda value: getattr(value, "name", value),
-)
+@pytest.mark.parametrize("folder", ["t.lance/", "t.lance/data/", "t.lance/_versions/"])
 def test_a_folder_inside_a_table_keeps_no_purge_from_its_end(moto_lake, make_folder, folder):
     moto_lake.create("t", [1])
     make_folder(folder)
