@@ -58,7 +58,11 @@ def _perform(backend, verb: str, rows: str = "old") -> None:
 def _victim(root: str, verb: str, number: int) -> None:
     store = ScriptedStore(LocalStore(root), _KillAt(number))
     backend = ListingBackend(
-        Home(store, author="victim", settings=open_directory(root, {}).settings)
+        Home(
+            store,
+            author="victim",
+            settings=open_directory(root, {}, manifest_enabled=False).settings,
+        )
     )
     _perform(backend, verb, "new")
 
@@ -78,7 +82,7 @@ def _read(backend) -> str:
 
 def _must_work(root: str) -> None:
     """Do everything there is to do, whatever state was left."""
-    backend = open_directory(root, {})
+    backend = open_directory(root, {}, manifest_enabled=False)
     if backend.list_tables(ROOT) == ["t"]:
         backend.drop_table(TABLE)
     try:
