@@ -242,8 +242,10 @@ def test_changes_of_one_process_that_wait_share_a_commit(lake):
         backend.declare_table(table_id("ns", f"t{number:02}"))
 
     with ThreadPoolExecutor(count) as pool:
-        list(pool.map(declare, range(count)))
-    assert gate.passed
+        first = pool.submit(declare, 0)
+        assert gate.holding.wait(30), "nothing was committed"
+        list(pool.map(declare, range(1, count)))
+        first.result()
     assert _open(lake).version == before + 2
     assert len(lake.open().list_tables(NS)) == count + 1
 
@@ -255,14 +257,14 @@ class _UntilAllWait:
         self._others = others
         self.manifest = None
         self.armed = False
-        self.passed = False
+        self.holding = threading.Event()
 
     def before(self, call):
-        if not self.armed or self.passed or call.verb != "put_new":
+        if not self.armed or self.holding.is_set() or call.verb != "put_new":
             return
         if MANIFEST_COMMIT[1] not in call.path:
             return
-        self.passed = True
+        self.holding.set()
         deadline = time.monotonic() + 30
         while len(self.manifest._waiting) < self._others:
             assert time.monotonic() < deadline, "the others never came"
@@ -290,6 +292,7 @@ def test_one_refused_change_does_not_keep_others_of_its_commit(lake):
 
     with ThreadPoolExecutor(len(names) + 1) as pool:
         first = pool.submit(declare, "first")
+        assert gate.holding.wait(30), "nothing was committed"
         outcomes = dict(zip(names, pool.map(declare, names), strict=True))
         assert first.result() is None
     assert isinstance(outcomes.pop("taken"), TableAlreadyExistsError)

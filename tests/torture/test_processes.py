@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 def torture(uri: str, options: dict[str, str], tmp_path: Path, count: int) -> Counter[str]:
     """Run four processes and check what they leave; return how often each outcome came."""
-    open_directory(uri, options).initialize()
+    open_directory(uri, options, manifest_enabled=False).initialize()
     logs = [tmp_path / f"{seed}.log" for seed in range(1, 5)]
     processes = [
         subprocess.Popen(
@@ -48,7 +48,7 @@ def torture(uri: str, options: dict[str, str], tmp_path: Path, count: int) -> Co
     assert len(entries) == 4 * count
     unexpected = [entry for entry in entries if entry[3] not in ALLOWED]
     assert not unexpected, unexpected[0]
-    backend = open_directory(uri, options)
+    backend = open_directory(uri, options, manifest_enabled=False)
     for name in NAMES:
         mine = [(author, verb) for author, verb, of, outcome in entries if of == name]
         acknowledged = {

@@ -133,7 +133,7 @@ class RemoteStore:
         files = [entry["path"][start:] for entry in found["objects"]]
         # Some services list a marker of the directory itself, which has no name in it.
         files = [name for name in files if name]
-        exists = bool(files) or (bool(directories) and (not path or self._has_object(path)))
+        exists = bool(files) or (bool(directories) if not path else self._has_object(path))
         return Listing(directories, files, exists)
 
     def _has_object(self, path: str) -> bool:
