@@ -10,6 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import astuple
+
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.home import Home
 from mooring.directory.layout import settings_path
@@ -158,7 +160,7 @@ class StoreManifest:
 
 
 def _encode(made: Version) -> bytes:
-    listed = [list(made.rows[key]) for key in sorted(made.rows)]
+    listed = [astuple(made.rows[key]) for key in sorted(made.rows)]
     body = {"nonce": made.nonce, "rows": listed, "metadata": made.metadata}
     return json.dumps(body).encode()
 
@@ -174,7 +176,7 @@ def _changed(rows: Mapping[str, ManifestRow], change: RowChange) -> dict[str, Ma
 def decode_version(version: int, body: bytes) -> Version:
     """Read a version; an identifier that is there twice is a fault of the code under test."""
     found = json.loads(body)
-    rows = [ManifestRow._make(row) for row in found["rows"]]
+    rows = [ManifestRow(*row) for row in found["rows"]]
     by_id = {row.object_id: row for row in rows}
     assert len(by_id) == len(rows), "an identifier is there twice"
     return Version(version, found["nonce"], by_id, found["metadata"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from mooring.directory.entries import (
     TRASH,
@@ -64,7 +65,7 @@ def test_an_identifier_tells_its_parent(key, parent, names):
     ],
 )
 def test_metadata_is_read_as_strings(text, properties):
-    assert properties_of(ROW._replace(metadata=text)) == properties
+    assert properties_of(replace(ROW, metadata=text)) == properties
 
 
 def test_a_row_without_properties_has_no_metadata():
@@ -85,7 +86,7 @@ def test_a_dropped_row_keeps_all_of_the_row():
     assert (found.drop_id, found.object_id, found.expires_at_ms) == ("d1", "a$t", 15)
     assert (found.record.top, found.record.by, found.record.seq) == ("a", "bob", 3)
     assert found.restored("a$t") == ROW
-    assert found.restored("b$u") == ROW._replace(object_id="b$u")
+    assert found.restored("b$u") == replace(ROW, object_id="b$u")
 
 
 def test_a_drop_for_ever_never_expires():
@@ -128,5 +129,5 @@ def test_an_intent_to_rename_is_no_property():
 
 @pytest.mark.parametrize("text", ['"junk"', '"{}"', "7", '"{\\"nonce\\":1}"'])
 def test_an_intent_that_nobody_understands_is_none(text):
-    row = ROW._replace(metadata=f'{{"mooring.renaming":{text}}}')
+    row = replace(ROW, metadata=f'{{"mooring.renaming":{text}}}')
     assert intent_of(row) is None

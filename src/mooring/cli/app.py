@@ -19,6 +19,7 @@ from mooring.cli.commands import (
     namespace,
     namespace_lifecycle,
     profile,
+    sweep,
     table,
     trash,
 )
@@ -81,6 +82,7 @@ app.add_typer(trash.app, name="trash")
 app.add_typer(profile.app, name="profile")
 lifecycle.add_to(table.app)
 namespace_lifecycle.add_to(namespace.app)
+sweep.add_to(trash.app)
 
 
 def _show_version(wanted: bool) -> None:

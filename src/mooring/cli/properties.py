@@ -23,6 +23,7 @@ __all__ = [
     "Owner",
     "Properties",
     "Retention",
+    "Unset",
     "gather_properties",
     "show_properties",
 ]
@@ -40,6 +41,10 @@ Owner = Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Whos
 Labels = Annotated[
     list[str] | None,
     typer.Option("--label", metavar="LABEL", help="A label; may be repeated."),
+]
+Unset = Annotated[
+    list[str] | None,
+    typer.Option("--unset", metavar="KEY", help="Remove a property; may be repeated."),
 ]
 Retention = Annotated[
     str | None,

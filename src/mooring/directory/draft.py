@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mooring.directory.entries import is_dropped, is_namespace, is_table
+from mooring.directory.entries import (
+    TRASH_PREFIX,
+    dropped_id,
+    is_dropped,
+    is_namespace,
+    is_table,
+)
 from mooring.errors import (
     NamespaceAlreadyExistsError,
     NamespaceNotFoundError,
@@ -12,13 +18,13 @@ from mooring.errors import (
     TableNotFoundError,
 )
 from mooring.identifiers import DELIMITER, quote
-from mooring.tables.manifest import RowChange
+from mooring.tables.manifest import Named, Placed, RowChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mooring.directory.tree import Tree
-    from mooring.tables.manifest import ManifestRow
+    from mooring.tables.manifest import ManifestRow, Scope
 
 __all__ = ["Draft"]
 
@@ -41,11 +47,13 @@ class Draft:
             metadata: The manifest's own map at that version.
             version: Its number.
 
-        Afterwards ``touched`` tells which rows were looked at, unless it ``saw_all``.
+        Afterwards ``touched`` and ``scopes`` tell which rows were looked at, unless it
+        ``saw_all``.
         """
         self.metadata = metadata
         self.version = version
         self.touched: set[str] = set()
+        self.scopes: set[Scope] = set()
         self.saw_all = False
         self._rows = rows
         self._tree = tree
@@ -56,7 +64,14 @@ class Draft:
 
     def get(self, object_id: str) -> ManifestRow | None:
         """Return a row as it would be."""
-        self.touched.add(object_id)
+        self._touch(object_id)
+        return self._peek(object_id)
+
+    def _touch(self, object_id: str) -> None:
+        if not any(scope.covers(object_id) for scope in self.scopes):
+            self.touched.add(object_id)
+
+    def _peek(self, object_id: str) -> ManifestRow | None:
         if object_id in self._edits:
             return self._edits[object_id]
         return self._rows.get(object_id)
@@ -64,9 +79,36 @@ class Draft:
     def dropped(self) -> Iterator[ManifestRow]:
         """Go through the rows of the trash."""
         self.saw_all = True
-        for object_id in sorted({*self._tree.dropped, *self._edits}):
-            if is_dropped(object_id) and (row := self.get(object_id)) is not None:
-                yield row
+        keys = {key for keys in self._tree.dropped.values() for key in keys}
+        yield from self._present(keys | set(filter(is_dropped, self._edits)))
+
+    def dropped_as(self, object_id: str, below: Iterable[str] = ()) -> list[ManifestRow]:
+        """Return the rows of the trash that had an identifier, or one of some below it."""
+        self.scopes.add(Named(TRASH_PREFIX, DELIMITER + object_id))
+        wanted = {object_id, *below}
+        keys = {key for known in wanted for key in self._tree.dropped.get(known, ())}
+        edited = {key for key in self._edits if is_dropped(key) and dropped_id(key) in wanted}
+        return list(self._present(keys | edited))
+
+    def dropped_together(self, drop_id: str) -> list[ManifestRow]:
+        """Return the rows of the trash that one drop moved there."""
+        scope = Named(f"{TRASH_PREFIX}{drop_id}{DELIMITER}")
+        self.scopes.add(scope)
+        keys = {key for keys in self._tree.dropped.values() for key in keys}
+        return list(self._present(filter(scope.covers, keys | self._edits.keys())))
+
+    def placed_at(self, location: str) -> list[ManifestRow]:
+        """Return the rows whose location is one, lies in it or around it."""
+        scope = Placed(location)
+        self.scopes.add(scope)
+        return [row for row in self._all() if scope.holds(row)]
+
+    def look_below(self, namespace: str) -> None:
+        """Look at all that is in a namespace at once: cheaper than at many one by one."""
+        self.scopes.add(Named(namespace + DELIMITER))
+
+    def _present(self, keys: Iterable[str]) -> Iterator[ManifestRow]:
+        return (row for key in sorted(keys) if (row := self._peek(key)) is not None)
 
     def names(
         self, parent: str, kind: str, after: str | None = None, limit: int | None = None
@@ -78,6 +120,9 @@ class Draft:
     def rows(self) -> Iterator[ManifestRow]:
         """Go through all rows."""
         self.saw_all = True
+        return self._all()
+
+    def _all(self) -> Iterator[ManifestRow]:
         for object_id, row in self._rows.items():
             if object_id not in self._edits:
                 yield row
@@ -85,11 +130,11 @@ class Draft:
 
     def descendants(self, namespace: str) -> list[ManifestRow]:
         """Return everything below a namespace, parents before children."""
-        self.saw_all = True
+        self.look_below(namespace)
         found: list[ManifestRow] = []
         waiting = [namespace]
         while waiting:
-            below = [row for key in self._child_keys(waiting.pop()) if (row := self.get(key))]
+            below = [row for key in self._child_keys(waiting.pop()) if (row := self._peek(key))]
             found += below
             waiting += [row.object_id for row in below if is_namespace(row)]
         return found
@@ -160,7 +205,7 @@ class Draft:
             self.remove(object_id)
 
     def _edit(self, object_id: str, row: ManifestRow | None) -> None:
-        self.touched.add(object_id)
+        self._touch(object_id)
         self._undo.append((object_id, object_id in self._edits, self._edits.get(object_id)))
         self._edits[object_id] = row
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from mooring.identifiers import DELIMITER, ObjectId
 from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow
@@ -22,6 +23,7 @@ __all__ = [
     "PROTECTED",
     "RETENTION",
     "TRASH",
+    "TRASH_PREFIX",
     "DropRecord",
     "DroppedRow",
     "RenameIntent",
@@ -49,7 +51,7 @@ PROTECTED = "mooring.protected"
 RETENTION = "mooring.retention"
 _PARKED = "directory"
 _INTENT = "mooring.renaming"
-_TRASH_PREFIX = TRASH + DELIMITER
+TRASH_PREFIX = TRASH + DELIMITER
 
 
 class DropRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -107,7 +109,7 @@ def with_intent(row: ManifestRow, intent: RenameIntent | None) -> ManifestRow:
     properties = properties_of(row)
     if intent is not None:
         properties[_INTENT] = _to_text(intent)
-    return row._replace(metadata=_to_text(properties) if properties else None)
+    return replace(row, metadata=_to_text(properties) if properties else None)
 
 
 class DroppedRow(msgspec.Struct, frozen=True):
@@ -127,33 +129,34 @@ class DroppedRow(msgspec.Struct, frozen=True):
 
     def restored(self, object_id: str) -> ManifestRow:
         """Return the row that an undrop brings back."""
-        return self.row._replace(object_id=object_id, metadata=self.record.metadata)
+        return replace(self.row, object_id=object_id, metadata=self.record.metadata)
 
     def marked_purging(self) -> ManifestRow:
         """Return the same row of the trash, from which nothing comes back."""
-        record = msgspec.structs.replace(self.record, purging=True)
-        return self.row._replace(metadata=msgspec.json.encode(record).decode())
+        record = replace(self.record, purging=True)
+        return replace(self.row, metadata=msgspec.json.encode(record).decode())
 
 
 def make_dropped(row: ManifestRow, drop_id: str, record: DropRecord) -> ManifestRow:
     """Return the row of the trash for an object that is dropped."""
-    record = msgspec.structs.replace(record, metadata=row.metadata)
-    return row._replace(
-        object_id=f"{_TRASH_PREFIX}{drop_id}{DELIMITER}{row.object_id}",
+    record = replace(record, metadata=row.metadata)
+    return replace(
+        row,
+        object_id=f"{TRASH_PREFIX}{drop_id}{DELIMITER}{row.object_id}",
         metadata=msgspec.json.encode(record).decode(),
     )
 
 
 def parked_key(name: str) -> str:
     """Return the identifier under which the row of a hidden root table is kept."""
-    return f"{_TRASH_PREFIX}{_PARKED}{DELIMITER}{name}"
+    return f"{TRASH_PREFIX}{_PARKED}{DELIMITER}{name}"
 
 
 def make_parked(row: ManifestRow, author: str, seq: int) -> ManifestRow:
     """Return the row that keeps the properties of a root table which a decision has hidden."""
     record = DropRecord(top=row.object_id, deleted_at_ms=0, by=author, seq=seq, parked=True)
     bare = with_intent(row, None)
-    return make_dropped(bare, _PARKED, record)._replace(location=None)
+    return replace(make_dropped(bare, _PARKED, record), location=None)
 
 
 def is_parked_at(row: ManifestRow | None, seq: int) -> bool:
@@ -170,19 +173,19 @@ def parked_properties(row: ManifestRow | None) -> dict[str, str]:
 
 def is_dropped(object_id: str) -> bool:
     """Whether an identifier is one of the trash."""
-    return object_id.startswith(_TRASH_PREFIX)
+    return object_id.startswith(TRASH_PREFIX)
 
 
 def dropped_id(key: str) -> str:
     """Return the identifier that a row of the trash had."""
-    return key.removeprefix(_TRASH_PREFIX).partition(DELIMITER)[2]
+    return key.removeprefix(TRASH_PREFIX).partition(DELIMITER)[2]
 
 
 def read_dropped(row: ManifestRow) -> DroppedRow | None:
     """Read a row of the trash; None for any other."""
     if not is_dropped(row.object_id):
         return None
-    drop_id = row.object_id.removeprefix(_TRASH_PREFIX).partition(DELIMITER)[0]
+    drop_id = row.object_id.removeprefix(TRASH_PREFIX).partition(DELIMITER)[0]
     try:
         record = msgspec.json.decode(row.metadata or "", type=DropRecord)
     except msgspec.DecodeError:
@@ -231,7 +234,7 @@ def _decoded(row: ManifestRow | None) -> dict[str, str]:
 
 def with_properties(row: ManifestRow, properties: Mapping[str, str]) -> ManifestRow:
     """Return a row with other properties; an intent to rename it stays."""
-    bare = row._replace(metadata=_to_text(dict(properties)) if properties else None)
+    bare = replace(row, metadata=_to_text(dict(properties)) if properties else None)
     intent = intent_of(row)
     return with_intent(bare, intent) if intent else bare
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mooring.directory.home import Home
     from mooring.directory.listing import Scan
     from mooring.directory.settings import Settings
+    from mooring.directory.sweeping import Orphan
     from mooring.directory.view import TableView
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress
@@ -440,6 +441,16 @@ class ListingBackend:
         return report
 
     # -- the catalog itself --------------------------------------------------------------------
+
+    def find_orphans(self, older_than_ms: int) -> list[Orphan]:
+        """List nothing: in a plain directory a table's name is its directory's."""
+        del older_than_ms
+        return []
+
+    def delete_orphans(self, orphans: list[Orphan]) -> list[Orphan]:
+        """Delete nothing, as there is nothing."""
+        del orphans
+        return []
 
     def initialize(
         self,

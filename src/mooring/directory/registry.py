@@ -12,6 +12,8 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mooring.directory.entries import (
     is_table,
     make_row,
@@ -272,7 +274,7 @@ class Registry:
             if new == table:
                 return row
             self._require_new(draft, new, check)
-            moved = row._replace(object_id=new)
+            moved = replace(row, object_id=new)
             draft.remove(table)
             draft.put(moved)
             return moved

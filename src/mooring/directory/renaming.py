@@ -14,6 +14,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mooring.directory.decisions import State
 from mooring.directory.entries import (
     PROTECTED,
@@ -210,7 +212,7 @@ class Renaming:
             raise ConcurrentModificationError(msg)
         self._commits.require_end(chain, "rename")
         self._require_new(draft, intent.to)
-        moved = with_intent(row, None)._replace(object_id=intent.to, location=intent.location)
+        moved = replace(with_intent(row, None), object_id=intent.to, location=intent.location)
         if chain.is_protected:
             moved = with_properties(moved, {**properties_of(moved), PROTECTED: "true"})
         draft.remove(name)

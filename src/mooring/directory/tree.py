@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING
 
-from mooring.directory.entries import is_dropped, parent_of
+from mooring.directory.entries import dropped_id, is_dropped, parent_of
 from mooring.identifiers import DELIMITER
 from mooring.tables.manifest import NAMESPACE, TABLE
 
@@ -24,7 +24,8 @@ class Tree:
         """Sort all rows in."""
         self._children: dict[tuple[str, str], list[str]] = {}
         self._kinds: dict[str, str] = {}
-        self.dropped: set[str] = set()
+        # The identifiers of the trash by the one that was dropped.
+        self.dropped: dict[str, set[str]] = {}
         for row in rows.values():
             self._add(row, sort=False)
         for names in self._children.values():
@@ -59,7 +60,7 @@ class Tree:
         object_id, kind = row.object_id, row.object_type
         self._kinds[object_id] = kind
         if is_dropped(object_id):
-            self.dropped.add(object_id)
+            self.dropped.setdefault(dropped_id(object_id), set()).add(object_id)
             return
         names = self._children.setdefault((parent_of(object_id), kind), [])
         name = object_id.rpartition(DELIMITER)[2]
@@ -71,7 +72,13 @@ class Tree:
     def _remove(self, object_id: str, kind: str) -> None:
         del self._kinds[object_id]
         if is_dropped(object_id):
-            self.dropped.discard(object_id)
+            self._undrop(object_id)
             return
         names = self._children[parent_of(object_id), kind]
         del names[bisect_left(names, object_id.rpartition(DELIMITER)[2])]
+
+    def _undrop(self, key: str) -> None:
+        keys = self.dropped[dropped_id(key)]
+        keys.discard(key)
+        if not keys:
+            del self.dropped[dropped_id(key)]

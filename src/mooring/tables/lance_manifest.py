@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import lance
+import msgspec
 import pyarrow as pa
 from lance import LanceOperation
 from lance.fragment import write_fragments
@@ -498,8 +499,8 @@ class LanceManifest:
 
 
 def _write(dataset: LanceDataset, rows: list[ManifestRow]) -> list[FragmentMetadata]:
-    columns = zip(zip(*rows, strict=True), SCHEMA, strict=True)
-    arrays = [pa.array(column, field.type) for column, field in columns]
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
     return write_fragments(
         pa.Table.from_arrays(arrays, schema=SCHEMA),
         dataset,
@@ -539,9 +540,9 @@ def _tier(count: int) -> int:
 def _rows_of(table: pa.Table) -> list[ManifestRow]:
     columns = [table[name].to_pylist() for name in SCHEMA.names[:-1]]
     if table["base_objects"].null_count == table.num_rows:
-        return list(map(ManifestRow._make, zip(*columns, [None] * table.num_rows, strict=True)))
+        return list(map(ManifestRow, *columns))
     bases = [None if found is None else tuple(found) for found in table["base_objects"].to_pylist()]
-    return list(map(ManifestRow._make, zip(*columns, bases, strict=True)))
+    return list(map(ManifestRow, *columns, bases))
 
 
 def _same_files(one: FragmentMetadata, other: FragmentMetadata) -> bool:

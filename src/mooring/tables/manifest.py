@@ -6,7 +6,9 @@ Spec: directory-namespace, "Manifest Table Schema".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from mooring.errors import CatalogFormatError
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     CatchUp = Callable[[], None]
+    Scope = "Named | Placed"
 
 __all__ = [
     "BY",
@@ -24,6 +27,8 @@ __all__ = [
     "Glimpse",
     "ManifestRow",
     "ManifestTable",
+    "Named",
+    "Placed",
     "RowChange",
     "check_format",
 ]
@@ -57,7 +62,8 @@ def check_format(metadata: Mapping[str, str], *, writing: bool = False) -> None:
             raise CatalogFormatError(msg)
 
 
-class ManifestRow(NamedTuple):
+# A catalog may have a hundred thousand rows; the garbage collector need not walk them.
+class ManifestRow(msgspec.Struct, frozen=True, gc=False):
     """One object of a catalog, as it is stored."""
 
     object_id: str
@@ -78,6 +84,45 @@ class RowChange:
     def is_empty(self) -> bool:
         """Whether nothing changes."""
         return not self.removed and not self.added
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """All rows whose identifiers begin with something, and hold something."""
+
+    prefix: str
+    part: str = ""
+
+    def holds(self, row: ManifestRow) -> bool:
+        """Whether a row is one of them."""
+        return self.covers(row.object_id)
+
+    def covers(self, object_id: str) -> bool:
+        """Whether a row of this identifier would be one of them."""
+        return object_id.startswith(self.prefix) and self.part in object_id
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """All rows whose locations are one, lie in it or around it."""
+
+    location: str
+
+    @property
+    def around(self) -> list[str]:
+        """The location itself, and those that it lies in."""
+        parts = self.location.split("/")
+        return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+    def holds(self, row: ManifestRow) -> bool:
+        """Whether a row is one of them."""
+        found = row.location or ""
+        return found in self.around or found.startswith(f"{self.location}/")
+
+    def covers(self, object_id: str) -> bool:
+        """Say no: an identifier does not tell where its row lies."""
+        del object_id
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +184,10 @@ class ManifestTable(Protocol):
         """
         ...
 
-    def look(self, version: int, object_ids: Iterable[str]) -> Glimpse:
-        """Read single rows of a version, past the copy.
+    def look(
+        self, version: int, object_ids: Iterable[str], scopes: Iterable[Scope] = ()
+    ) -> Glimpse:
+        """Read single rows of a version, and those in some scopes, past the copy.
 
         Raises:
             TableVersionNotFoundError: it was tidied away: look for the newest again.
@@ -173,8 +220,8 @@ class ManifestTable(Protocol):
         ...
 
     def commit_metadata(
-        self, updates: Mapping[str, str | None], properties: Mapping[str, str]
-    ) -> CatchUp | None:
+        self, glimpse: Glimpse, updates: Mapping[str, str | None], properties: Mapping[str, str]
+    ) -> bool:
         """Commit a change of the table's map in the same way; None removes a key."""
         ...
 

@@ -17,6 +17,7 @@ from mooring.cli.properties import (
     Owner,
     Properties,
     Retention,
+    Unset,
     gather_properties,
     show_properties,
 )
@@ -140,10 +141,7 @@ def set_command(
     session: Session,
     name: OptionalNamespace = "",
     properties: Properties = None,
-    unset: Annotated[
-        list[str] | None,
-        typer.Option("--unset", metavar="KEY", help="Remove a property; may be repeated."),
-    ] = None,
+    unset: Unset = None,
     description: Description = None,
     owner: Owner = None,
     labels: Labels = None,

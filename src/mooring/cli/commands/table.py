@@ -19,12 +19,20 @@ from mooring.cli.options import (
     command,
     group,
 )
-from mooring.cli.properties import show_properties
+from mooring.cli.properties import (
+    Description,
+    Labels,
+    Owner,
+    Properties,
+    Unset,
+    gather_properties,
+    show_properties,
+)
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -101,24 +109,37 @@ def create_command(
     mode: Annotated[
         Mode, typer.Option("--mode", help="What to do where the table exists.")
     ] = Mode.CREATE,
+    properties: Properties = None,
+    description: Description = None,
+    owner: Owner = None,
+    labels: Labels = None,
 ) -> None:
     """Create a table from a file, and the catalog with it where there is none."""
     from mooring.cli.progress import show_progress
     from mooring.tables.rows import read_file
 
+    wanted = _gather(properties, description, owner, labels)
     catalog = session.open_catalog(may_create=True)
     reader = read_file(source, file_format)
     with show_progress(session.output) as meter:
         rows = CountedRows(source, reader, meter)
-        created = catalog.create_table(name, rows.reader(), mode=mode)
+        created = catalog.create_table(name, rows.reader(), mode=mode, properties=wanted)
     _tell_created(session, created.info, rows)
 
 
 @app.command("declare")
 @command
-def declare_command(session: Session, name: NewName) -> None:
+def declare_command(
+    session: Session,
+    name: NewName,
+    properties: Properties = None,
+    description: Description = None,
+    owner: Owner = None,
+    labels: Labels = None,
+) -> None:
     """Reserve a name without data; whoever writes the table first completes it."""
-    info = session.open_catalog(may_create=True).declare_table(name)
+    wanted = _gather(properties, description, owner, labels)
+    info = session.open_catalog(may_create=True).declare_table(name, properties=wanted)
     session.output.change(
         {"table": name, "result": "declared", "location": info.location},
         f"declared '{name}': its data belongs in '{info.location}'",
@@ -145,6 +166,31 @@ def register_command(
     session.output.change(
         {"table": name, "result": "registered", "location": info.location},
         f"registered '{name}' at '{info.location}'",
+    )
+
+
+@app.command("set")
+@command
+def set_command(
+    session: Session,
+    name: LiveName,
+    properties: Properties = None,
+    unset: Unset = None,
+    description: Description = None,
+    owner: Owner = None,
+    labels: Labels = None,
+) -> None:
+    """Change properties of a table; those that are not named stay."""
+    updates = gather_properties(
+        properties, description=description, owner=owner, labels=labels, unset=unset
+    )
+    if not updates:
+        msg = "nothing to change: give a property with -p KEY=VALUE, or another option"
+        raise InvalidInputError(msg)
+    kept = session.open_catalog().update_table(name, updates)
+    count = "1 property" if len(kept) == 1 else f"{len(kept)} properties"
+    session.output.change(
+        {"table": name, "result": "set", "properties": kept}, f"'{name}' has {count} now"
     )
 
 
@@ -187,6 +233,17 @@ def history_command(session: Session, name: AnyName) -> None:
         for change in changes
     ]
     session.output.rows(["action", "state", "version", "by", "at"], rows)
+
+
+def _gather(
+    pairs: Sequence[str] | None,
+    description: str | None,
+    owner: str | None,
+    labels: Sequence[str] | None,
+) -> dict[str, str] | None:
+    """Put the properties of a new table together; None without any."""
+    gathered = gather_properties(pairs, description=description, owner=owner, labels=labels)
+    return {key: value for key, value in gathered.items() if value is not None} or None
 
 
 def _describe(

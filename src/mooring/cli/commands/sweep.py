@@ -1,0 +1,93 @@
+"""``mooring trash sweep``: what crashed creators left, and no name leads to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mooring.cli.confirm import Plan
+from mooring.cli.listing import as_time, directory_of
+from mooring.cli.options import DryRun, Yes, command
+from mooring.cli.session import Session
+from mooring.clock import parse_ttl
+from mooring.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from mooring.directory.sweeping import Orphan
+
+__all__ = ["add_to"]
+
+_COLUMNS = ("location", "action", "files", "bytes", "newest")
+
+
+@command
+def sweep_command(
+    session: Session,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            "--older-than", metavar="DURATION", help="Only where nothing was written for so long."
+        ),
+    ] = "1d",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Delete directories that no name leads to: somebody crashed while creating a table.
+
+    A directory that holds a whole table is shown and kept: it may be a deregistered one.
+    """
+    age_ms = parse_ttl(older_than)
+    if age_ms is None:
+        msg = f"'{older_than}' is no age: say how long nothing was written, as in 1d or 12h"
+        raise InvalidInputError(msg)
+    backend = directory_of(session.open_catalog())
+    orphans = backend.find_orphans(age_ms)
+    doomed = [orphan for orphan in orphans if not orphan.is_table]
+    plan = Plan(f"delete {_count(doomed)}", _COLUMNS, [_row(orphan) for orphan in orphans])
+    if dry_run:
+        plan.show(session.output)
+        return
+    if not doomed:
+        session.output.message(_nothing(orphans, older_than))
+    else:
+        plan.confirm(session.output, yes=yes)
+    _tell(session, orphans, backend.delete_orphans(doomed))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to ``mooring trash``."""
+    app.command("sweep")(sweep_command)
+
+
+def _tell(session: Session, orphans: list[Orphan], gone: list[Orphan]) -> None:
+    if not session.output.is_for_people:
+        results = dict.fromkeys(gone, "deleted")
+        rows = [{**_row(orphan), "action": results.get(orphan, "kept")} for orphan in orphans]
+        session.output.rows(_COLUMNS, rows)
+        return
+    for orphan in gone:
+        session.output.message(f"deleted '{orphan.location}': {orphan.files:,} files")
+
+
+def _nothing(orphans: list[Orphan], older_than: str) -> str:
+    if not orphans:
+        return f"nothing to sweep: every directory older than {older_than} has a name"
+    return (
+        f"nothing to sweep: {_count(orphans)} without a name hold whole tables and are kept;"
+        " register them, or delete them by hand"
+    )
+
+
+def _count(orphans: list[Orphan]) -> str:
+    return "1 directory" if len(orphans) == 1 else f"{len(orphans)} directories"
+
+
+def _row(orphan: Orphan) -> dict[str, object]:
+    return {
+        "location": orphan.location,
+        "action": "keep" if orphan.is_table else "delete",
+        "files": orphan.files,
+        "bytes": orphan.size_bytes,
+        "newest": as_time(orphan.newest_at_ms),
+    }
