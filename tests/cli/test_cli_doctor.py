@@ -198,6 +198,21 @@ def test_a_name_that_reads_as_a_path_is_told(diagnose, plain):
     assert "a$b.lance" not in _of(diagnose(plain, "--no-manifest"), "name")
 
 
+def test_a_shared_manifest_is_told(diagnose, run, tree):
+    assert _of(diagnose(tree), "manifest")["shared"]["value"] == "no"
+    told = run("init", tree, "--shared")
+    assert "kept for other programs" in told.stderr
+    assert _of(diagnose(tree), "manifest")["shared"]["value"] == "yes"
+    run("init", tree)
+    assert _of(diagnose(tree), "manifest")["shared"]["value"] == "yes"
+
+
+def test_a_plain_directory_cannot_be_shared(run, tree):
+    refused = run("--no-manifest", "init", tree, "--shared")
+    assert refused.exit_code != 0
+    assert "no manifest" in refused.stderr
+
+
 def test_allowed_locations_are_told(diagnose, run, tree):
     assert "allowed locations" not in _of(diagnose(tree), "catalog")
     run("init", tree, "--allow-location", "s3://bucket/x")

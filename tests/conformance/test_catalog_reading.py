@@ -409,6 +409,23 @@ def test_other_directories_are_no_tables(lake):
     assert lake.names() == ["t"]
 
 
+@pytest.mark.parametrize("how", ["declared", "created"])
+def test_a_deregistered_name_whose_directory_was_removed_by_hand_is_free(lake, how):
+    lake.create("t")
+    lake.backend.deregister_table(T)
+    lake.store.delete_prefix("t.lance")
+    assert lake.open().table_status(T) == NotFound()
+    assert lake.open().states() == [] or lake.kind.lists_emptied
+    with pytest.raises(TableNotFoundError):
+        lake.backend.register_table(T, None)
+    if how == "declared":
+        lake.backend.declare_table(T)
+        assert lake.open().describe_table(T, check_declared=True).is_only_declared
+    assert lake.create("t", [2]).version == 1
+    assert lake.names() == ["t"]
+    assert lake.values("t") == [2]
+
+
 def test_a_table_whose_directory_was_removed_by_hand_is_gone(lake):
     lake.create("t")
     lake.drop("t")

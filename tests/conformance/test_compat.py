@@ -27,6 +27,8 @@ from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.observed import ObservedStore
+from mooring.store.scripted import Crash, ScriptedStore
+from tests.conformance.test_manifest_lifecycle import DieAt
 from tests.lakes import COMPAT_DISK, DISK, MANIFEST_DISK, Lake, rows, table_id
 
 NS = ObjectId.of(["ns"])
@@ -399,6 +401,67 @@ def test_an_undrop_to_a_new_name_moves_the_table(lake):
     assert lake.names() == ["u"]
     assert lake.values("u") == [1]
     assert lake.open().describe_table(U).properties == {"owner": "ann"}
+
+
+def test_an_undrop_to_a_name_that_is_taken_leaves_the_table_in_the_trash(lake):
+    lake.create("t", [1])
+    lake.create("u", [2])
+    lake.drop("t")
+    for new, refusal in (
+        (U, TableAlreadyExistsError),
+        (table_id("absent", "t"), NamespaceNotFoundError),
+    ):
+        with pytest.raises(refusal):
+            lake.backend.undrop_table(T, new)
+        assert lake.names() == ["u"]
+        assert lake.trash() == ["t"]
+
+
+def _die_renaming(lake, decision: int) -> None:
+    """Rename a table, and die before its decision of a number is put."""
+    script = DieAt("put_new", f"t.lance-state.{decision:020}")
+    with pytest.raises(Crash):
+        lake.open(store=ScriptedStore(lake.store, script)).rename_table(T, U)
+
+
+def test_a_table_that_a_rename_closed_and_left_lives_on(lake, v1):
+    """Rule: "after it every further step is idempotent and anybody may finish it"."""
+    lake.create("t", [1])
+    _die_renaming(lake, 1)
+    assert lake.values("t") == [1]
+    lake.drop("t")
+    lake.backend.undrop_table(T)
+    lance.write_dataset(rows([2]), lake.store.location("t.lance"), mode="append")
+    assert lake.values("t") == [1, 2]
+    _die_renaming(lake, 3)
+    lake.drop("t")
+    lake.backend.purge_table(T)
+    lake.create("t", [3])
+    assert lake.names() == v1.names() == ["t"]
+    assert lake.values("t") == [3]
+
+
+@pytest.mark.parametrize("how", ["create", "purge", "purge all", "rename"])
+def test_the_old_name_of_a_rename_that_died_at_its_end_is_free(lake, v1, how):
+    """The row is switched by then: what is left of the old directory goes into the trash."""
+    lake.create("t", [1])
+    _die_renaming(lake, 2)
+    assert lake.names() == ["u"]
+    backend = lake.open()
+    match how:
+        case "create":
+            lake.create("t", [2])
+            assert v1.values("t") == [2]
+        case "purge":
+            backend.purge_table(T)
+        case "purge all":
+            assert backend.purge_tables().failed == {}
+            assert lake.trash() == ["t"]
+        case "rename":
+            with pytest.raises(TableNotFoundError):
+                backend.rename_table(T, table_id("v"))
+            assert lake.trash() == ["t"]
+    assert lake.values("u") == [1]
 
 
 # -- rule 5: child namespaces ---------------------------------------------------------------------

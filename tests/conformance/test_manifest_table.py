@@ -23,6 +23,7 @@ from mooring.errors import (
     CatalogFormatError,
     InvalidInputError,
     MooringError,
+    NamespaceNotFoundError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
     UnknownOutcomeError,
@@ -409,6 +410,65 @@ def test_fragments_stay_few_while_rows_grow(lake):
     assert len(lake.open().list_tables(NS)) == 150
 
 
+def test_processes_that_commit_once_leave_few_fragments(lake):
+    """Each of them reads single rows only, and adds a fragment."""
+    for number in range(60):
+        lake.open().declare_table(table_id("ns", f"t{number:02}"))
+    assert len(_open(lake).get_fragments()) <= 20
+    assert len(lake.open().list_tables(NS)) == 60
+
+
+def test_numbers_are_kept_in_a_shared_catalog(lake):
+    """A program that has no guard against it may go for a number that was set free."""
+    lake.open().initialize(shared=True)
+    for number in range(100):
+        lake.backend.update_namespace(NS, {"number": str(number)})
+    known = _open(lake)
+    versions = [name for name in _files(lake) if name.endswith(".manifest")]
+    assert len(versions) == known.version >= 100
+    assert len(_files(lake)) <= known.version + 2 * FEW_DOZEN
+    assert lake.open().describe_namespace(ROOT) == {}
+
+
+def test_changes_meet_in_a_shared_catalog_in_a_bucket(nested_s3):
+    """Where numbers are kept, single versions are asked for instead of listing them."""
+    nested_s3.make("ns")
+    nested_s3.backend.initialize(shared=True)
+    rival = Meanwhile(lambda: nested_s3.open().declare_table(table_id("ns", "u")), *MANIFEST_COMMIT)
+    client = nested_s3.open(store=ScriptedStore(nested_s3.store, rival))
+    client.declare_table(T)
+    assert rival.done
+    client.drop_table(T)
+    client.undrop_table(T)
+    assert nested_s3.open().list_tables(NS) == ["t", "u"]
+
+
+def test_a_change_that_only_looks_at_some_rows_meets_others(lake):
+    """Undrop, drop of a tree and registration are planned anew on the rows they look for."""
+    for name in ("t", "u", "v"):
+        lake.backend.declare_table(table_id("ns", name))
+    lake.backend.drop_table(T)
+    location = lake.backend.deregister_table(table_id("ns", "v")).location
+    changes = {
+        "undrop": lambda client: client.undrop_table(T),
+        "register": lambda client: client.register_table(table_id("ns", "w"), location),
+        "drop": lambda client: client.drop_namespace(NS, cascade=True),
+        "undrop all": lambda client: client.undrop_namespace(NS),
+    }
+    for number, change in enumerate(changes.values()):
+        other = f"other{number}"
+        rival = Meanwhile(
+            lambda other=other: _pylance(lake).create_namespace(
+                spec.CreateNamespaceRequest(id=[other])
+            ),
+            *MANIFEST_COMMIT,
+        )
+        change(lake.open(store=ScriptedStore(lake.store, rival)))
+        assert rival.done
+    assert lake.open().list_tables(NS) == ["t", "u", "w"]
+    assert lake.open().list_namespaces(ROOT) == ["ns", *(f"other{number}" for number in range(4))]
+
+
 # -- what others leave in it ----------------------------------------------------------------------
 
 
@@ -548,3 +608,20 @@ def test_properties_are_json_objects_of_strings(lake):
     (found,) = [row for row in _rows(lake) if row["object_id"] == "ns"]
     assert json.loads(found["metadata"]) == odd
     assert lake.open().describe_namespace(NS) == odd
+
+
+def test_the_first_page_of_a_client_leaves_the_rest_of_the_catalog_alone(lake):
+    """Deliver 1: "paging that does not scan everything for ten rows"."""
+    names = ["a", "b'", "c%", "d", "漢字"]
+    for name in names:
+        lake.backend.declare_table(table_id("ns", name))
+    lake.backend.create_namespace(table_id("ns", "deeper"), {})
+    lake.backend.declare_table(table_id("ns", "deeper", "z"))
+    lake.backend.drop_table(table_id("ns", "d"))
+    fresh = lake.open()
+    assert fresh.list_tables(NS, limit=2) == ["a", "b'"]
+    assert fresh.list_tables(NS, after="b'", limit=10) == ["c%", "漢字"]
+    assert fresh.list_namespaces(NS, limit=10) == ["deeper"]
+    assert fresh.manifest._version == 0
+    with pytest.raises(NamespaceNotFoundError):
+        lake.open().list_tables(table_id("nothing"), limit=1)

@@ -63,6 +63,8 @@ ALIKE = [
     ".hidden",
     "...",
 ]
+# Names that differ by a sign which a filter, a path or a URI could read as something else.
+SIGNS = ["50", "50%", "50%25", "it", "it's", "it''s", "中", "中文"]
 # A table's directory has the names of both in its own.
 NAMES = sorted(
     {*ALIKE, *(name for name in GOOD.values() if "$" not in name and len(name.encode()) < 100)}
@@ -121,6 +123,56 @@ def test_what_happens_to_one_name_happens_to_no_other(nested):
     nested.backend.drop_namespace(table_id("%"), cascade=True)
     nested.backend.purge_table(table_id("%", "%"))
     _must_hold(nested, [name for name in everything if name != "%"])
+
+
+def test_in_a_bucket_such_a_name_reaches_no_other_namespace(nested_s3):
+    """Keys and URIs are written otherwise than they are listed. Spec: "Object Name"."""
+    for number, name in enumerate(SIGNS):
+        nested_s3.make(name)
+        nested_s3.create(table_id(name, name), [number])
+    _must_hold(nested_s3, sorted(SIGNS))
+    for number, name in enumerate(SIGNS):
+        assert nested_s3.values(table_id(name, name)) == [number]
+    for name in SIGNS[1::2]:
+        nested_s3.backend.drop_namespace(table_id(name), cascade=True)
+        nested_s3.backend.purge_table(table_id(name, name))
+    _must_hold(nested_s3, sorted(SIGNS[::2]))
+    for number, name in enumerate(SIGNS):
+        if name in SIGNS[::2]:
+            assert nested_s3.values(table_id(name, name)) == [number]
+
+
+@pytest.mark.parametrize(
+    "names", [("a$b",), ("a$b", "t"), ("a", "b$t"), ("$",), ("a", "$"), ("a$",)]
+)
+def test_the_delimiter_in_a_name_reaches_no_other_level(nested, names):
+    """`["a$b"]` is not `["a", "b"]`: nothing of one is seen or harmed by the other."""
+    nested.make("a", "a$b")
+    nested.create(table_id("a", "b", "t"), [1])
+    nested.create(table_id("a", "u"), [2])
+    nested.drop(table_id("a", "u"))
+    before = {meta.path for meta in nested.store.list_prefix("")}
+    # An identifier built by hand passes no check on its way in.
+    target = ObjectId(names)
+    for operation, act in {**OPERATIONS, "cascade": _cascade, "undrop to": _undrop_to}.items():
+        try:
+            found = act(nested.backend, target)
+        except (InvalidNameError, TableNotFoundError):
+            continue
+        # It might be a directory's name, of which there is nothing to tell.
+        assert (operation, found) in [("status", NotFound()), ("history", [])]
+    assert {meta.path for meta in nested.store.list_prefix("")} == before
+    assert nested.tables() == ["a$b$t"]
+    assert nested.trash() == ["a$u"]
+    assert nested.values(table_id("a", "b", "t")) == [1]
+
+
+def _cascade(backend, table: ObjectId) -> None:
+    backend.drop_namespace(table, cascade=True)
+
+
+def _undrop_to(backend, table: ObjectId) -> None:
+    backend.undrop_table(table_id("a", "u"), table)
 
 
 @pytest.mark.parametrize("name", ALIKE, ids=ascii)

@@ -121,10 +121,7 @@ class Copies(RuleBasedStateMachine):
     @rule(who=clients, key=st.sampled_from("ab"), value=st.none() | st.sampled_from("xy"))
     def commit_metadata(self, who, key, value):
         table = self.tables[who]
-        table.follow(table.newest())
-        done = table.commit_metadata({key: value}, BY)
-        assert done is not None
-        done()
+        assert table.commit_metadata(table.look(table.newest(), []), {key: value}, BY)
         merged = {**self.metadata, key: value}
         self.metadata = {key: value for key, value in merged.items() if value is not None}
 

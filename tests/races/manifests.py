@@ -18,6 +18,7 @@ from mooring.directory.layout import settings_path
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.errors import TableVersionNotFoundError
+from mooring.identifiers import DELIMITER
 from mooring.store.numbered import create_once
 from mooring.tables.lance_manifest import LanceManifest
 from mooring.tables.manifest import Glimpse, ManifestRow, RowChange
@@ -89,10 +90,18 @@ class StoreManifest:
     def follow(self, version: int) -> set[str]:
         return self._settle(self._read(version))
 
-    def look(self, version: int, object_ids: Iterable[str]) -> Glimpse:
+    def look(self, version: int, object_ids: Iterable[str], scopes: Iterable = ()) -> Glimpse:
         found = self._read(version)
         wanted = {key: found.rows[key] for key in object_ids if key in found.rows}
+        wanted |= {
+            key: row for key, row in found.rows.items() if any(scope.holds(row) for scope in scopes)
+        }
         return Glimpse(version, wanted, found.metadata, self.by_us, found)
+
+    def children(self, version: int, parent: str, kind: str) -> list[str]:
+        rows = self._read(version).rows.values()
+        parted = [(row, *row.object_id.rpartition(DELIMITER)[::2]) for row in rows]
+        return [name for row, above, name in parted if above == parent and row.object_type == kind]
 
     def commit(self, change: RowChange, properties: Mapping[str, str]):
         made = self._put(self._copy, _changed(self.rows, change), self.metadata)
@@ -103,11 +112,14 @@ class StoreManifest:
         made = self._put(base, _changed(base.rows, change), base.metadata)
         return self._kept(made, change) is not None
 
-    def commit_metadata(self, updates: Mapping[str, str | None], properties: Mapping[str, str]):
-        merged = {**self.metadata, **updates}
+    def commit_metadata(
+        self, glimpse: Glimpse, updates: Mapping[str, str | None], properties: Mapping[str, str]
+    ) -> bool:
+        base = glimpse.handle
+        merged = {**base.metadata, **updates}
         metadata = {key: value for key, value in merged.items() if value is not None}
-        made = self._put(self._copy, self.rows, metadata)
-        return self._kept(made, RowChange(), updates)
+        made = self._put(base, base.rows, metadata)
+        return self._kept(made, RowChange(), updates) is not None
 
     def give_up(self) -> None:
         """Do nothing: no files are written before a commit."""

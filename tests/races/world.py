@@ -82,7 +82,7 @@ class MemoryStore:
         below = [key[len(top) :] for key in self.content if key.startswith(top)]
         directories = {name.partition("/")[0] for name in below if "/" in name}
         files = [name for name in below if "/" not in name]
-        return Listing(sorted(directories), sorted(files), bool(below))
+        return Listing(sorted(directories), sorted(files), exists=bool(below))
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         top = f"{path}/"
@@ -105,11 +105,11 @@ class MemoryStore:
     def put(self, path: str, body: bytes, *, derived: bool = False) -> None:
         self.content[path] = body
 
-    def copy(self, source: str, target: str) -> None:
+    def copy(self, source: str, target: str) -> bool:
         if source not in self.content:
-            msg = f"'{source}' is not there to be copied"
-            raise ServiceUnavailableError(msg)
+            return False
         self.content[target] = self.content[source]
+        return True
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -245,7 +245,9 @@ def sealed_copy(path: str, body: bytes, version: int, nonce: str | None) -> byte
 
 
 def seal_of(path: str, body: bytes) -> str | None:
-    """Tell who sealed a manifest of `StoreTables`."""
+    """Tell who sealed a manifest of `StoreTables`; one of Lance is never sealed here."""
+    if not body.startswith(b"{"):
+        return None
     return json.loads(body).get("sealed")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mooring.directory.draft import Draft
-from mooring.directory.entries import DropRecord, make_dropped, make_row
+from mooring.directory.entries import DropRecord, make_dropped, make_row, read_dropped
+from mooring.directory.trash import Drop
 from mooring.directory.tree import Tree
 from mooring.errors import (
     NamespaceAlreadyExistsError,
@@ -13,7 +14,7 @@ from mooring.errors import (
     TableAlreadyExistsError,
     TableNotFoundError,
 )
-from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow
+from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow, Named, Placed
 
 
 def _space(key: str) -> ManifestRow:
@@ -130,6 +131,82 @@ def test_a_draft_tells_what_it_looked_at(draft):
     assert not draft.saw_all
     draft.names("a", TABLE)
     assert draft.saw_all
+
+
+def test_a_draft_tells_what_it_looked_for(draft):
+    """What a scope covers is not named once more."""
+    draft.descendants("a")
+    draft.get("a$t")
+    draft.dropped_as("a$gone")
+    draft.remove(_dropped("a$gone").object_id)
+    draft.placed_at("l")
+    assert draft.scopes == {Named("a$"), Named("__mooring_trash$", "$a$gone"), Placed("l")}
+    assert draft.touched == set()
+    assert not draft.saw_all
+
+
+def test_all_that_a_draft_looks_for_is_in_its_scopes(draft):
+    """So a few rows of a version are enough to plan on."""
+    asks = [
+        lambda some: some.descendants("a"),
+        lambda some: some.dropped_as("a$gone"),
+        lambda some: some.dropped_as("a", ["a$gone"]),
+        lambda some: some.dropped_together("d"),
+        lambda some: some.placed_at("l"),
+        lambda some: some.placed_at("l/inside"),
+    ]
+    for ask in asks:
+        found = ask(draft)
+        assert found
+        seen = {key: row for key, row in ROWS.items() if any(s.holds(row) for s in draft.scopes)}
+        assert ask(Draft(seen, Tree(seen), {})) == found
+        draft.scopes.clear()
+
+
+def test_the_trash_of_a_name_is_read_with_the_edits_of_the_same_commit(draft):
+    gone, other = _dropped("a$gone"), _dropped("a$t")
+    assert draft.dropped_as("a$gone") == draft.dropped_together("d") == [gone]
+    draft.remove(gone.object_id)
+    draft.put(other)
+    assert draft.dropped_as("a$gone") == []
+    assert draft.dropped_as("a", ["a$t"]) == draft.dropped_together("d") == [other]
+
+
+def test_rows_are_found_by_where_they_lie(draft):
+    draft.put(_table("b$x", "l/deeper/x"))
+    draft.put(_table("b$y", "lx"))
+    assert {row.object_id for row in draft.placed_at("l/deeper")} == {
+        "b$x",
+        *(key for key, row in ROWS.items() if row.location == "l"),
+    }
+    assert [row.object_id for row in draft.placed_at("lx/z")] == ["b$y"]
+    assert draft.placed_at("/l") == draft.placed_at("s3://l/x") == []
+
+
+# -- drops ----------------------------------------------------------------------------------------
+
+
+def _drop(drop: Drop, rows: dict, version: int, key: str = "a$t") -> ManifestRow:
+    draft = Draft(rows, Tree(rows), {}, version)
+    drop.move(draft, key, [rows[key]], None)
+    [row] = draft.change.added
+    return row
+
+
+def test_a_drop_that_is_tried_again_makes_the_same_row():
+    """What was written for the first try serves the next."""
+    drop = Drop("id", "ann", 5)
+    assert _drop(drop, ROWS, 10) == _drop(drop, ROWS, 99)
+
+
+def test_a_drop_counts_after_all_others_of_its_name():
+    """Also where they came between its tries: clocks and versions do not tell."""
+    drop = Drop("id", "ann", 5)
+    first = _drop(drop, ROWS, 10)
+    between = _drop(Drop("other", "bob", 5), ROWS, 20)
+    again = _drop(drop, {**ROWS, between.object_id: between}, 21)
+    seqs = [read_dropped(row).record.seq for row in (first, between, again)]
+    assert seqs == sorted(set(seqs))
 
 
 # -- checks ---------------------------------------------------------------------------------------

@@ -183,6 +183,7 @@ def _manifest(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:
         yield Finding("manifest", "version", None, note="there is none yet")
         return
     yield Finding("manifest", "version", str(version))
+    yield Finding("manifest", "shared", "yes" if backend.manifest.is_shared else "no")
     yield Finding("manifest", "rows", str(rows), note="what was dropped and not yet purged counts")
     left_out = len(backend.unrecorded_tables())
     if left_out:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mooring.directory.decisions import State
@@ -21,7 +22,7 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
-from mooring.tables.seal import lift_seal
+from mooring.tables.seal import lift_seal, read_seal
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mooring.store import Store
     from mooring.tables.api import StagedTable, TableFiles
 
-__all__ = ["VersionCommits", "replaced"]
+__all__ = ["VersionCommits", "being_renamed", "replaced"]
 
 _ROUNDS = 16
 
@@ -49,17 +50,35 @@ def replaced(name: str, state: State) -> str:
     )
 
 
+def being_renamed(name: str) -> ConcurrentModificationError:
+    """Word why a table cannot be changed while a rename of it is under way."""
+    msg = (
+        f"table {quote(name)} is being renamed: if that was cut off, rename it again to finish it,"
+        f' or undo it with "{suggest("table undrop", name)}"'
+    )
+    return ConcurrentModificationError(msg)
+
+
 class VersionCommits:
     """Stages and commits versions of tables under their chains."""
 
-    def __init__(self, store: Store, chains: Chains, tables: Callable[[], TableFiles]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        chains: Chains,
+        tables: Callable[[], TableFiles],
+        is_held: Callable[[str, str], bool] | None = None,
+    ) -> None:
         """Work on a store.
 
         Args:
             store: The catalog's store.
             chains: Its chains of decisions.
             tables: Opens what writes tables; called only when one is written.
+            is_held: Whether the rename of a table that has this nonce is still under way; None
+                where there is no manifest, and so no rename.
         """
+        self._is_held = is_held
         self._store = store
         self._chains = chains
         self._tables = tables
@@ -105,14 +124,72 @@ class VersionCommits:
     def _restarted(self, view: TableView, decision: Decision) -> bool:
         return 0 < self.newest(view.name) < (decision.version or 0)
 
-    def reopen(self, chain: Chain) -> None:
-        """Make a directory that a rename has closed writable again, as long as its chain stands.
+    def reopen(self, view: TableView) -> TableView:
+        """Make the directory of a hidden table writable again, if a rename has closed it.
+
+        What lies there tells: a rename that was cut off or lost has closed it without a decision.
+        A decision hides the table first, so that no rename which is under way can go on.
+
+        Returns:
+            The table, with the decision that hides it now.
 
         Raises:
             ConcurrentModificationError: somebody else's decision follows.
         """
-        if chain.is_sealed:
-            lift_seal(self._store, table_dir(chain.name), lambda: self.require_end(chain, "look"))
+        if not self._may_be_sealed(view.chain):
+            return view
+        if read_seal(self._store, table_dir(view.name)).nonce is None:
+            return view
+        if view.chain.state in {None, State.LIVE, State.RENAMING}:
+            view = self._hide(view)
+        self.unseal(view.chain)
+        return view
+
+    def _may_be_sealed(self, chain: Chain) -> bool:
+        """Whether a look is worth it: without a manifest nobody renames, save for what is told."""
+        return self._is_held is not None or chain.is_sealed
+
+    def _hide(self, view: TableView) -> TableView:
+        """Decide that a table is dropped which a marker or a rename hides."""
+        decision = view.chain.decision
+        deleted_at_ms, ttl_ms = view.deletion
+        if decision is not None and decision.state is State.RENAMING:
+            deleted_at_ms = decision.at_ms
+        chain = self._chains.advance(
+            view.chain,
+            State.DELETED,
+            action="undo rename",
+            deleted_at_ms=deleted_at_ms,
+            ttl_ms=ttl_ms,
+            consumed=view.marks,
+        )
+        return replace(view, chain=chain)
+
+    def require_open(self, chain: Chain) -> None:
+        """Before a live table is written to: open it again where a rename left it closed.
+
+        Raises:
+            ConcurrentModificationError: a rename that is under way has closed it, or somebody
+                else's decision follows.
+        """
+        if self._is_held is None:
+            return
+        seal = read_seal(self._store, table_dir(chain.name))
+        if seal.nonce is None:
+            return
+        # The seal first, then who holds it: an intent that is gone does not come back.
+        if self._is_held(chain.name, seal.nonce):
+            raise being_renamed(chain.name)
+        self.unseal(chain, seal.nonce)
+
+    def unseal(self, chain: Chain, nonce: str | None = None) -> None:
+        """Lift the seal of a rename that nobody can finish, as long as ``chain`` is the end.
+
+        Raises:
+            ConcurrentModificationError: it is not.
+        """
+        directory = table_dir(chain.name)
+        lift_seal(self._store, directory, lambda: self.require_end(chain, "look"), nonce)
 
     def stage(self, chain: Chain, rows: pa.RecordBatchReader) -> StagedTable:
         """Write data files of a table; nothing is visible yet."""
@@ -243,6 +320,8 @@ class VersionCommits:
             yield
         except UnknownOutcomeError:
             raise
-        except ServiceUnavailableError:
+        except ServiceUnavailableError as exc:
             self.require_end(chain, action)
+            if read_seal(self._store, table_dir(chain.name)).nonce is not None:
+                raise being_renamed(chain.name) from exc
             raise

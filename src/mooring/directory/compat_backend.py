@@ -14,6 +14,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from mooring.directory.commits import being_renamed
 from mooring.directory.decisions import Hint, State
 from mooring.directory.entries import (
     PROTECTED,
@@ -33,7 +34,7 @@ from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.locations import check_location, is_by_hash, looks_by_hash, overlaps
 from mooring.directory.manifest_backend import ManifestBackend, new_key
 from mooring.directory.properties import check_properties, merge_properties
-from mooring.directory.renaming import Renaming, is_moving
+from mooring.directory.renaming import Renaming
 from mooring.directory.root_rows import RootRows, is_named
 from mooring.errors import (
     ConcurrentModificationError,
@@ -87,7 +88,7 @@ class CompatBackend:
         """
         self.home = home
         self.listing = listing
-        self._listed = ListingBackend(home, fence=self._fence)
+        self._listed = ListingBackend(home, fence=self._fence, is_held=self._is_held)
         self._named = ManifestBackend(
             home,
             manifest=manifest,
@@ -208,7 +209,8 @@ class CompatBackend:
             # A row whose directory is not there is a declared table; one in the trash is not.
             is_there = is_named(row) or name not in scan.other
             if is_there or (
-                name in doubtful and self._is_live_by_row(row, self._listed.view(name))
+                (name in doubtful or scan.other[name].state is State.RENAMING)
+                and self._is_live_by_row(self._listed.view(name))
             ):
                 live.add(name)
         return sorted(live)
@@ -221,8 +223,13 @@ class CompatBackend:
             nested = {row.location for row in draft.rows() if is_by_hash(row)}
         return {name for name in names if table_dir(name) not in nested}
 
-    def _is_live_by_row(self, row: ManifestRow, view: TableView) -> bool:
-        return is_moving(row, view) or self._rows.is_registered_again(view)
+    def _is_live_by_row(self, view: TableView) -> bool:
+        """Whether a root table that has a row is live although its directory is hidden.
+
+        Until its row is switched, a table that is renamed is read under its old name, also where
+        the rename was taken back.
+        """
+        return view.state is State.RENAMING or self._rows.is_registered_again(view)
 
     def _root_rows(self) -> dict[str, ManifestRow]:
         with self.manifest.reading() as draft:
@@ -285,7 +292,7 @@ class CompatBackend:
                 raise self._named.why_not_live(table)
             return self._named.describe_row(row, check_declared=check_declared)
         view = self._listed.view(table.name)
-        if row is not None and (view.state is None or self._is_live_by_row(row, view)):
+        if row is not None and (view.state is None or self._is_live_by_row(view)):
             return self._named.describe_row(row, check_declared=check_declared)
         if view.state is not State.LIVE and not self._was_listed(table):
             raise self._named.why_not_live(table)
@@ -302,7 +309,7 @@ class CompatBackend:
             return status
         if row is not None:
             view = self._listed.view(table.name)
-            if view.state is None or self._is_live_by_row(row, view):
+            if view.state is None or self._is_live_by_row(view):
                 return Exists()
         dropped = self._trash_status(table)
         if isinstance(dropped, SoftDeleted) and isinstance(status, SoftDeleted):
@@ -353,7 +360,9 @@ class CompatBackend:
         if not self._is_listed(table, self._row(table)):
             return self._named.create_table(table, rows, mode, properties)
         self._require_free(table, properties)
-        was_live = self._listed.view(table.name).state is State.LIVE
+        view = self._listed.view(table.name)
+        was_live = view.state is State.LIVE
+        self._end_rename(view)
         info = self._listed.create_table(table, rows, mode)
         self._take_name(table, properties, fresh=not was_live)
         return replace(info, properties={**(properties or {}), **info.properties})
@@ -427,9 +436,24 @@ class CompatBackend:
             return self._named.undrop_table(table, new)
         if self._row_key(table) is not None:
             self._require_free(table, None)
-        info = self._listed.undrop_table(table)
-        self._take_name(table, None, inherit=True)
+        if new is not None and new != table:
+            # Before the table comes back, for it stays back if it cannot be renamed.
+            self._renaming.require_new(new_key(new, "table"))
+        if self._call_back(table):
+            info = self.describe_table(table)
+        else:
+            info = self._listed.undrop_table(table)
+            self._take_name(table, None, inherit=True)
         return info if new is None or new == table else self.rename_table(table, new)
+
+    def _call_back(self, table: ObjectId) -> bool:
+        """Whether an undrop brought a table back by undoing a rename of it."""
+        view = self._listed.view(table.name)
+        if view.state is not State.RENAMING:
+            return False
+        self.home.prepare()
+        self._renaming.call_off(view)
+        return self._listed.view(table.name).state is State.LIVE
 
     def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again."""
@@ -457,6 +481,7 @@ class CompatBackend:
         """Delete the bytes of every dropped table of a name, expired or not."""
         done = False
         if self._can_be_listed(table):
+            self._end_rename(self._listed.view(table.name))
             try:
                 self._listed.purge_table(table, progress)
                 done = True
@@ -476,6 +501,7 @@ class CompatBackend:
         """Purge exactly these tables, or all that are expired."""
         self.home.prepare()
         if tables is None:
+            self._end_renames()
             listed = self._listed.purge_tables(None, progress)
             for table in listed.purged:
                 self._rows.settle(table.name)
@@ -490,6 +516,18 @@ class CompatBackend:
             else:
                 report.purged.append(table)
         return report
+
+    def _end_rename(self, view: TableView) -> bool:
+        """Before a change: end a rename of a root table that was cut off at its very end."""
+        if view.state is not State.RENAMING or self.read_only:
+            return False
+        return self._renaming.end(view, self.settings.default_ttl_ms)
+
+    def _end_renames(self) -> None:
+        """Bring the old directories of renames that were cut off at their end into the trash."""
+        for name, hint in self._listed.scan().other.items():
+            if hint.state is State.RENAMING:
+                self._end_rename(self._listed.view(name))
 
     # -- the catalog itself --------------------------------------------------------------------
 
@@ -507,11 +545,15 @@ class CompatBackend:
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings, and adopt a directory that others filled."""
-        return self._listed.initialize(
+        settings = self._listed.initialize(
             default_ttl=default_ttl, adopt=adopt, allowed_locations=allowed_locations
         )
+        if shared:
+            self.manifest.share()
+        return settings
 
     # -- who a name belongs to -------------------------------------------------------------------
 
@@ -546,6 +588,8 @@ class CompatBackend:
         view = self._listed.view(table.name)
         if row is not None and view.state is None:
             return False
+        if self._end_rename(view):
+            view = self._listed.view(table.name)
         if self._rows.is_registered_again(view):
             # Decide about the directory what another program decided by a row.
             self._listed.bring_back(view)
@@ -619,11 +663,19 @@ class CompatBackend:
 
     def _require_stays(self, location: str) -> None:
         """While a registration is planned: refuse the directory of a table that is not live."""
-        if self._state_at(location) not in {None, State.LIVE, State.DEREGISTERED}:
+        state = self._state_at(location)
+        if state is State.RENAMING:
+            raise being_renamed(location.removesuffix(TABLE_SUFFIX))
+        if state not in {None, State.LIVE, State.DEREGISTERED}:
             msg = f"the table at {quote(location)} was dropped: undrop it first, or purge it"
             raise InvalidTableStateError(msg)
 
     # -- names and files that several claim ------------------------------------------------------
+
+    def _is_held(self, name: str, nonce: str) -> bool:
+        """Whether the rename of a root table that has this nonce can still be finished."""
+        intent = intent_of(self.manifest.find(name))
+        return intent is not None and intent.nonce == nonce
 
     def _take_name(
         self,

@@ -80,12 +80,18 @@ class Creation:
         if view.state is State.LIVE:
             msg = f"table {quote(name)} exists already"
             raise TableAlreadyExistsError(msg)
-        if view.chain.seq or view.markers:
+        # Where the directory is gone, whatever was decided, no versions are left in the way.
+        if view.state is not None or view.markers:
             msg = (
                 f"{quote(name)} was the name of a table before and its version numbers go on:"
                 " create it with data instead of declaring it, or undrop it"
             )
             raise InvalidTableStateError(msg)
+        if view.chain.state is not None:
+            # Another program has deleted what was decided about: another table begins.
+            self._chains.advance(
+                view.chain, State.LIVE, action="declare", protected=False, sealed=False
+            )
         # The nonce makes it unlike anybody else's: two who declare at once must not both win.
         body = Reservation(self._ids.new_id(), self._author, self._clock.now_ms()).encode()
         if not create_once(self._store, reserved_marker_path(name), body):
@@ -104,10 +110,12 @@ class Creation:
         """
         view = self._require_free(name)
         self._require_creatable(view)
-        self._commits.reopen(view.chain)
-        staged = self._commits.stage(view.chain, rows)
         is_new = view.chain.seq == 0 and not view.markers
-        if view.state is not State.LIVE and not is_new:
+        is_over = view.state is not State.LIVE and not is_new
+        if is_over:
+            view = self._commits.reopen(view)
+        staged = self._commits.stage(view.chain, rows)
+        if is_over:
             return self._commit_over(staged, view)
         if not self._commits.commit_first(staged, view.chain):
             msg = f"table {quote(name)} was created by somebody else at the same time"
@@ -126,6 +134,7 @@ class Creation:
         view = view_table(self._store, self._chains, name)
         if view.state is not State.LIVE or not self._commits.is_written(name):
             return self._create_or_lose(name, rows)
+        self._commits.require_open(view.chain)
         staged = self._commits.stage(view.chain, rows)
         version = self._commits.commit_next(staged, view.chain, "overwrite")
         self._commits.require_live_since(view.chain, version)

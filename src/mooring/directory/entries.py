@@ -59,8 +59,8 @@ class DropRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     Attributes:
         top: The identifier that was dropped; for the content of a namespace, that namespace's.
-        seq: The manifest's version that made the drop: clocks do not tell which was the last.
-            For a parked row it is the number of the decision that has hidden the table.
+        seq: Larger than that of any drop of the same identifier before: clocks do not tell which
+            was the last. For a parked row it is the number of the decision that hid the table.
         deleted_at_ms: When.
         ttl_ms: How long it stays in the trash; None is for ever.
         by: Who dropped it.

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.directory.commits import being_renamed
 from mooring.directory.decisions import State
 from mooring.directory.layout import nested_marker_path
 from mooring.directory.markers import settle_markers
@@ -108,8 +109,7 @@ class Lifecycle:
             raise TableAlreadyExistsError(msg)
         comes_back = view.state is State.DEREGISTERED or self._is_deregistered_elsewhere(view)
         if comes_back or (view.state is State.PURGED and self._commits.is_replaced(view)):
-            self._require_directory(view)
-            self._become(view, State.LIVE, action="register", consumed=view.marks)
+            self.bring_back(view)
             return
         view.require_live(self._clock)
 
@@ -120,7 +120,7 @@ class Lifecycle:
             ConcurrentModificationError: it was.
         """
         self._require_directory(view)
-        self._commits.reopen(view.chain)
+        view = self._commits.reopen(view)
         self._become(view, State.LIVE, action="register", consumed=view.marks)
 
     def undrop(self, name: str) -> None:
@@ -134,11 +134,10 @@ class Lifecycle:
         match view.state:
             case State.DELETED | State.RENAMING:
                 self._require_directory(view)
-                self._commits.reopen(view.chain)
+                view = self._commits.reopen(view)
                 self._become(view, State.LIVE, action="undrop", consumed=view.marks)
             case State.REVIVING | State.UNDROPPING:
-                self._commits.reopen(view.chain)
-                self._undo_revival(view)
+                self._undo_revival(self._commits.reopen(view))
             case State.LIVE:
                 msg = f"table {quote(name)} is live: there is nothing to undrop"
                 raise TableNotFoundError(msg)
@@ -153,8 +152,7 @@ class Lifecycle:
             TableNotFoundError: no live table has this name.
             ConcurrentModificationError: somebody else's change came first.
         """
-        view = self.view(name)
-        view.require_live(self._clock)
+        view = self._require_live(name)
         if view.is_protected == protected:
             return
         action = "protect" if protected else "unprotect"
@@ -177,9 +175,15 @@ class Lifecycle:
             consumed=view.marks,
         )
 
-    def _require_droppable(self, name: str, fate: str) -> TableView:
+    def _require_live(self, name: str) -> TableView:
         view = self.view(name)
+        if view.state is State.RENAMING:
+            raise being_renamed(name)
         view.require_live(self._clock)
+        return view
+
+    def _require_droppable(self, name: str, fate: str) -> TableView:
+        view = self._require_live(name)
         if view.is_protected:
             msg = (
                 f"table {quote(name)} is protected, so it cannot be {fate}:"

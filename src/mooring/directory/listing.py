@@ -125,6 +125,8 @@ def _tell(
     if row.seq and not row.has_decision:
         return _look(view, name)
     hint = _decided(store, name, row)
+    if hint is not None and hint.state is State.DEREGISTERED and not has_directory:
+        return _look(view, name)
     if hint is not None and hint.state is not State.LIVE:
         return hint
     if not has_directory:

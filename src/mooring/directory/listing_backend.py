@@ -58,18 +58,25 @@ __all__ = ["ListingBackend"]
 class ListingBackend:
     """A catalog whose tables are the `<name>.lance` directories of one root."""
 
-    def __init__(self, home: Home, *, fence: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        fence: Callable[[str], None] | None = None,
+        is_held: Callable[[str, str], bool] | None = None,
+    ) -> None:
         """Open a catalog; nothing is written.
 
         Args:
             home: Where the catalog is.
             fence: Makes sure, once a purge or a creation over a dropped table is announced, that
                 nobody else uses the files.
+            is_held: Whether the rename of a table that has this nonce is still under way.
         """
         self.home = home
         store, clock = home.store, home.clock
         self._chains = Chains(store, clock, home.ids, home.author)
-        self._commits = commits = VersionCommits(store, self._chains, home.open_tables)
+        self._commits = commits = VersionCommits(store, self._chains, home.open_tables, is_held)
         self._life = Lifecycle(store, self._chains, commits, clock)
         self._purge = Purge(store, self._chains, commits, fence)
         self._creation = Creation(
@@ -458,6 +465,7 @@ class ListingBackend:
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings, and adopt a directory that others filled.
 
@@ -466,10 +474,15 @@ class ListingBackend:
             adopt: Lift the nested markers of other programs into decisions of ours, so that
                 listings need no longer look for them.
             allowed_locations: Where tables may lie outside of the root, from now on.
+            shared: Keep the numbers of the manifest's versions for other programs, for good.
 
         Raises:
+            InvalidInputError: a plain directory is to be shared: it has no manifest.
             ConcurrentModificationError: somebody else changed the settings at the same time.
         """
+        if shared:
+            msg = "a plain directory has no manifest whose versions could be kept: leave it out"
+            raise InvalidInputError(msg)
         self.home.prepare(creates=True)
         settings = self.home.reload_settings()
         if adopt:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import random
 import threading
-from contextlib import contextmanager, nullcontext
-from time import sleep
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import count
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mooring.directory.draft import Draft
@@ -23,24 +24,26 @@ from mooring.errors import (
     MooringError,
     TableVersionNotFoundError,
 )
-from mooring.tables.manifest import BY, RowChange, check_format
+from mooring.namespace.paging import cut
+from mooring.tables.manifest import BY, SHARED, RowChange, check_format
 from mooring.tables.versions import newest_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from mooring.store import Store
-    from mooring.tables.manifest import Glimpse, ManifestRow, ManifestTable
+    from mooring.tables.manifest import Glimpse, ManifestRow, ManifestTable, Scope
 
 __all__ = ["MANIFEST_DIR", "Manifest"]
 
 MANIFEST_DIR = "__manifest"
-# A commit takes milliseconds; so many losses in a row are minutes of a store under siege.
-_ROUNDS = 500
+# A commit takes milliseconds; to lose for so long is a store under siege.
+_PATIENCE_S = 120.0
 # One row takes a hundredth of the time of a hundred thousand.
 _LOOKUPS = 4
 _LONGEST_PAUSE_S = 0.1
+_GLANCE_S = 0.0005
 
 Result = TypeVar("Result")
 
@@ -138,6 +141,29 @@ class Manifest:
             self._found[key] = self._opened().look(version, [object_id]).rows.get(object_id)
         return self._found[key]
 
+    def names(self, parent: str, kind: str, after: str | None, limit: int | None) -> list[str]:
+        """Name the children of a namespace, sorted, from after a name on.
+
+        The first pages of a process are read without the rest of the catalog.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+        """
+        newest = self._newest()
+        if newest and limit is not None and self._version == 0 and self._lookups < _LOOKUPS:
+            with suppress(TableVersionNotFoundError):
+                return cut(self._look_for_children(newest, parent, kind), after, limit)
+        with self.reading() as draft:
+            draft.require_namespace(parent)
+            return draft.names(parent, kind, after, limit)
+
+    def _look_for_children(self, version: int, parent: str, kind: str) -> list[str]:
+        self._lookups += 1
+        table = self._opened()
+        around = table.look(version, [parent]).rows if parent else {}
+        Draft(around, Tree({}), {}).require_namespace(parent)
+        return sorted(table.children(version, parent, kind))
+
     @contextmanager
     def reading(self) -> Iterator[Draft]:
         """Look at the newest version for a while, in which nothing else may be asked for here."""
@@ -188,31 +214,34 @@ class Manifest:
     ) -> None:
         """Make a change of the manifest's own map, by a strict commit."""
         with self._committing:
-            for round_ in range(_ROUNDS):
-                table = self._caught_up()
-                updates = plan(table.metadata)
+            self._create_if_missing()
+            for round_ in _rounds():
+                self._await_turn(round_)
+                glimpse = self._glimpse()
+                updates = plan(glimpse.metadata)
                 if not updates:
                     return
-                catch_up = table.commit_metadata(updates, self._properties)
-                if catch_up is not None:
-                    with self._copying:
-                        catch_up()
+                if self._opened().commit_metadata(glimpse, updates, self._properties):
                     return
-                _give_way(round_)
-        raise _crowded()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is known that other programs use this manifest."""
+        return SHARED in self.metadata
+
+    def share(self) -> None:
+        """Note, for good, that other programs use this manifest: then numbers are never freed."""
+        self.change_metadata(lambda known: {} if SHARED in known else {SHARED: "true"})
 
     def fence(self) -> None:
         """Commit a version that changes nothing: whoever read an older one has to read again."""
         with self._committing:
-            for round_ in range(_ROUNDS):
-                table = self._caught_up()
-                catch_up = table.commit(RowChange(), self._properties)
-                if catch_up is not None:
-                    with self._copying:
-                        catch_up()
+            self._create_if_missing()
+            for round_ in _rounds():
+                self._await_turn(round_)
+                glimpse = self._glimpse()
+                if self._opened().commit_on(glimpse, RowChange(), self._properties):
                     return
-                _give_way(round_)
-        raise _crowded()
 
     # -- committing --------------------------------------------------------------------------
 
@@ -229,14 +258,12 @@ class Manifest:
                 pending.done = True
 
     def _commit(self, batch: list[_Pending[object]]) -> None:
-        losses = 0
         try:
             draft = self._begin(batch)
-            while draft is not None:
-                if losses == _ROUNDS:
-                    raise _crowded()
+            for losses in _rounds():
+                if draft is None:
+                    return
                 draft = self._try_again(batch, draft, losses)
-                losses += 1
         finally:
             if self._table is not None:
                 self._table.give_up()
@@ -283,30 +310,51 @@ class Manifest:
         To bring everything into memory takes longer than others need for their next commit, if
         they rewrite all rows as pylance does.
         """
-        if round_ and self._glimpse(set()).by_us:
-            # Others of this kind give way as well. One that does not is best met at once: it
-            # needs as long as this one until it commits again.
-            _give_way(round_)
-        touched = set(lost.touched)
+        self._await_turn(round_)
+        touched, scopes = set(lost.touched), set(lost.scopes)
         while not lost.saw_all:
-            glimpse = self._glimpse(touched)
-            draft = Draft(glimpse.rows, Tree({}), glimpse.metadata, glimpse.version)
+            glimpse = self._glimpse(touched, scopes)
+            if glimpse.scattered and not round_:
+                break
+            draft = Draft(glimpse.rows, Tree(glimpse.rows), glimpse.metadata, glimpse.version)
             change = _plan(batch, draft)
             if draft.saw_all:
                 break
-            if draft.touched <= touched:
+            if draft.touched <= touched and draft.scopes <= scopes:
                 if change.is_empty:
                     return None
                 landed = self._opened().commit_on(glimpse, change, self._properties)
                 return None if landed else draft
             touched |= draft.touched
+            scopes |= draft.scopes
         return self._commit_on_copy(batch)
 
-    def _glimpse(self, object_ids: set[str]) -> Glimpse:
+    def _await_turn(self, round_: int) -> None:
+        """Wait after losses until the moment is good.
+
+        Others of this kind give way as well. Those that do not are best met right after a commit
+        of theirs: until the next one they need as long as this one does.
+        """
+        if not round_:
+            return
+        winner = self._glimpse()
+        if winner.by_us:
+            _give_way(round_)
+        else:
+            self._await_newer(winner.version)
+
+    def _await_newer(self, version: int) -> None:
+        """Wait until others have committed once more, but not for long."""
+        table = self._opened()
+        until_s = monotonic() + _LONGEST_PAUSE_S
+        while table.newest() <= version and monotonic() < until_s:
+            sleep(_GLANCE_S)
+
+    def _glimpse(self, object_ids: Iterable[str] = (), scopes: Iterable[Scope] = ()) -> Glimpse:
         table = self._opened()
         while True:
             try:
-                glimpse = table.look(table.newest(), object_ids)
+                glimpse = table.look(table.newest(), object_ids, scopes)
             except TableVersionNotFoundError:
                 continue
             check_format(glimpse.metadata, writing=True)
@@ -314,15 +362,20 @@ class Manifest:
 
     def _caught_up(self) -> ManifestTable:
         """Bring the copy up to the newest version, of a manifest that is made if need be."""
+        newest = self._create_if_missing()
+        # Another table than before, where the manifest was deleted and made anew meanwhile.
+        with self._read(newest) as current:
+            check_format(current.metadata, writing=True)
+            return current
+
+    def _create_if_missing(self) -> int:
+        """Return the newest version, of a manifest that is made if need be."""
         table = self._opened()
         newest = table.newest()
         if not newest:
             table.create()
             newest = table.newest()
-        # Another table than before, where the manifest was deleted and made anew meanwhile.
-        with self._read(newest) as current:
-            check_format(current.metadata, writing=True)
-            return current
+        return newest
 
     # -- the copy in memory ------------------------------------------------------------------
 
@@ -399,11 +452,20 @@ def _plan(batch: list[_Pending[object]], draft: Draft) -> RowChange:
     return draft.change
 
 
+def _rounds() -> Iterator[int]:
+    """Count tries for a while.
+
+    Raises:
+        ConcurrentModificationError: it was too long.
+    """
+    started_s = monotonic()
+    for round_ in count():
+        yield round_
+        if monotonic() - started_s > _PATIENCE_S:
+            msg = "others kept changing the catalog at the same time: try again"
+            raise ConcurrentModificationError(msg)
+
+
 def _give_way(round_: int) -> None:
     """Wait a little before the next try, not as long as the others do."""
     sleep(random.uniform(0, min(0.001 * 2**round_, _LONGEST_PAUSE_S)))  # noqa: S311  # no secret
-
-
-def _crowded() -> ConcurrentModificationError:
-    msg = "others kept changing the catalog at the same time: try again"
-    return ConcurrentModificationError(msg)

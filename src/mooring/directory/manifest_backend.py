@@ -26,7 +26,7 @@ from mooring.directory.namespaces import Namespaces
 from mooring.directory.properties import check_properties
 from mooring.directory.registry import Registry
 from mooring.directory.sweeping import Sweep
-from mooring.directory.trash import Trash, require_unprotected
+from mooring.directory.trash import Trash, nearest_retention, require_unprotected
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
@@ -98,7 +98,7 @@ class ManifestBackend:
             author=home.author,
             keeps=keeps or (lambda _location: False),
         )
-        self._sweep = Sweep(home.store, self.manifest, home.clock)
+        self._sweep = Sweep(home.store, self.manifest, clock=home.clock, ids=home.ids)
         self._registry = Registry(
             home.store,
             self.manifest,
@@ -387,13 +387,19 @@ class ManifestBackend:
             mode=mode,
             check=self._check_table,
             fits=self._fits,
-            drop=self._make_way,
+            drop=self._make_way(),
         )
         return self.info(row)
 
-    def _make_way(self, draft: Draft, row: ManifestRow) -> None:
-        require_unprotected(draft, row)
-        self._trash.drop_in(draft, row, self.settings.default_ttl_ms)
+    def _make_way(self) -> Callable[[Draft, ManifestRow], None]:
+        drop = self._trash.begin_drop()
+
+        def move(draft: Draft, row: ManifestRow) -> None:
+            require_unprotected(draft, row)
+            ttl_ms = nearest_retention(draft, row.object_id, self.settings.default_ttl_ms)
+            drop.move(draft, row.object_id, [row], ttl_ms)
+
+        return move
 
     # -- the lifecycle -------------------------------------------------------------------------
 
@@ -508,11 +514,14 @@ class ManifestBackend:
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings."""
         del adopt  # a manifest has no markers of others
         self.home.prepare(creates=True)
         self.home.reload_settings()
+        if shared:
+            self.manifest.share()
         return self.home.change_settings(
             default_ttl=default_ttl, allowed_locations=allowed_locations
         )
@@ -547,10 +556,7 @@ class ManifestBackend:
         )
 
     def _list(self, parent: ObjectId, kind: str, after: str | None, limit: int | None) -> list[str]:
-        key = key_of(parent)
-        with self.manifest.reading() as draft:
-            draft.require_namespace(key)
-            return draft.names(key, kind, after, limit)
+        return self.manifest.names(key_of(parent), kind, after, limit)
 
     def _require_live(self, table: ObjectId) -> None:
         """Refuse, with what happened to it, a table that is not live."""

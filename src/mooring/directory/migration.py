@@ -210,7 +210,7 @@ def _only(root: Listing, names: set[str]) -> Listing:
     return Listing(
         [directory for directory in root.directories if directory in wanted],
         [file for file in root.files if _owner(file) in names],
-        root.exists,
+        exists=root.exists,
     )
 
 

@@ -22,10 +22,10 @@ from mooring.directory.entries import (
     with_properties,
 )
 from mooring.directory.layout import RESERVED
-from mooring.directory.locations import check_location, is_outside, new_location, overlaps
+from mooring.directory.locations import check_location, is_outside, new_location
 from mooring.directory.markers import Reservation
 from mooring.directory.properties import updated_properties
-from mooring.directory.sweeping import require_not_condemned
+from mooring.directory.sweeping import last_sweep, require_not_condemned
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
@@ -40,6 +40,7 @@ from mooring.errors import (
 from mooring.identifiers import quote
 from mooring.namespace.api import CreateMode
 from mooring.tables.manifest import TABLE
+from mooring.tables.seal import read_seal
 from mooring.tables.versions import VERSIONS_DIR, list_versions, newest_version
 
 if TYPE_CHECKING:
@@ -141,12 +142,17 @@ class Registry:
         known = self._manifest.find(table)
         if known is not None and is_table(known):
             return self._fill(known, rows)
-        self._require_new_early(table, check)
+        swept = self._require_new_early(table, check)
         row = make_row(table, TABLE, new_location(table, self._ids), properties)
         staged = self._tables().stage(row.location or "", rows)
+
+        def plan(draft: Draft) -> None:
+            self._add(draft, row, check)
+            self._require_unswept(draft, staged, swept)
+
         try:
             self._commit_first(staged, row)
-            self._manifest.change(lambda draft: self._add(draft, row, check))
+            self._manifest.change(plan)
         except UnknownOutcomeError:
             raise
         except TableAlreadyExistsError as exc:
@@ -155,14 +161,14 @@ class Registry:
         except MooringError:
             self._store.delete_prefix(row.location or "")
             raise
-        self._require_unswept(row, staged)
         return row, 1
 
-    def _require_new_early(self, table: str, check: Check) -> None:
-        """Refuse a name that cannot be given before any data is written."""
+    def _require_new_early(self, table: str, check: Check) -> str:
+        """Refuse a name that cannot be given before any data is written; tell the last sweep."""
         try:
             with self._manifest.reading() as draft:
                 self._require_new(draft, table, check)
+                return last_sweep(draft.metadata)
         except TableAlreadyExistsError as exc:
             raise self._why_taken(table, exc) from exc
 
@@ -185,7 +191,7 @@ class Registry:
             raise TableAlreadyExistsError(msg)
         self._require_inside(row)
         staged = self._tables().stage(row.location or "", rows)
-        with self._discarding(staged):
+        with self._blaming(row), self._discarding(staged):
             if not self._tables().commit(staged, 1):
                 self._tables().discard(staged)
                 msg = f"table {quote(row.object_id)} exists already"
@@ -197,8 +203,9 @@ class Registry:
         """Replace a table's content as its next version."""
         self._require_inside(row)
         location = row.location or ""
-        staged = self._tables().stage(location, rows)
-        with self._discarding(staged):
+        with self._blaming(row):
+            staged = self._tables().stage(location, rows)
+        with self._blaming(row), self._discarding(staged):
             for _ in range(_ROUNDS):
                 version = newest_version(self._store, location) + 1
                 if self._tables().commit(staged, version):
@@ -304,23 +311,23 @@ class Registry:
         draft.require_free(table)
         check(draft, table)
 
-    def _require_unswept(self, row: ManifestRow, staged: StagedTable) -> None:
-        """Take a name back whose files a sweep took for those of a creator that crashed.
+    def _require_unswept(self, draft: Draft, staged: StagedTable, swept: str) -> None:
+        """Refuse a row whose files a sweep has taken for those of a creator that crashed.
 
-        Its own files tell: another may have filled the name in between.
+        The version that the change builds on tells whether any sweep is over since the files were
+        written, and the files, read after it, whether they were swept. A later sweep makes the
+        change start again.
 
         Raises:
-            ConcurrentModificationError: it did.
+            ConcurrentModificationError: they were.
         """
-        there = self._store.existing(staged.files) if staged.files else {row.location}
-        if len(there) == max(len(staged.files), 1) and self.is_written(row):
+        if last_sweep(draft.metadata) == swept:
             return
-        if not self.is_written(row):
-            gone = row.object_id
-            self._manifest.change(
-                lambda draft: draft.remove_all([gone] if draft.get(gone) == row else [])
-            )
-        msg = f"the files of table {quote(row.object_id)} were swept before it was named: try again"
+        found = {meta.path for meta in self._store.list_prefix(staged.table_dir)}
+        versions = f"{staged.table_dir}/{VERSIONS_DIR}/"
+        if found.issuperset(staged.files) and any(path.startswith(versions) for path in found):
+            return
+        msg = f"the files at {quote(staged.table_dir)} were swept before they were named: try again"
         raise ConcurrentModificationError(msg)
 
     def _require_unmoved(self, row: ManifestRow, version: int, staged: StagedTable) -> None:
@@ -366,6 +373,32 @@ class Registry:
             raise UnsupportedError(msg)
 
     @contextmanager
+    def _blaming(self, row: ManifestRow) -> Iterator[None]:
+        """Blame a failure of Lance on whoever closed the files or took them away, if one did."""
+        try:
+            yield
+        except UnknownOutcomeError:
+            raise
+        except ServiceUnavailableError as exc:
+            location = row.location or ""
+            if not self._is_live(location):
+                msg = f"table {quote(row.object_id)} was dropped by somebody else meanwhile"
+                raise ConcurrentModificationError(msg) from exc
+            if read_seal(self._store, location).nonce is None:
+                raise
+            msg = (
+                f"table {quote(row.object_id)} cannot be written to: its files at"
+                f" {quote(location)} were closed by a rename of the table they belonged to"
+            )
+            raise ConcurrentModificationError(msg) from exc
+
+    def _is_live(self, location: str) -> bool:
+        with self._manifest.reading() as draft:
+            return any(
+                row.location == location and read_dropped(row) is None for row in draft.rows()
+            )
+
+    @contextmanager
     def _discarding(self, staged: StagedTable) -> Iterator[None]:
         """Leave nothing of a commit that certainly did not happen."""
         try:
@@ -379,9 +412,7 @@ class Registry:
 
 def _require_location_fits(draft: Draft, location: str) -> None:
     """Refuse a location that lies in another table's, or is being purged."""
-    for row in draft.rows():
-        if not row.location or not overlaps(location, row.location):
-            continue
+    for row in draft.placed_at(location):
         dropped = read_dropped(row)
         if dropped is not None and dropped.record.purging:
             msg = f"the table at {quote(location)} is being purged"
@@ -390,6 +421,6 @@ def _require_location_fits(draft: Draft, location: str) -> None:
             msg = (
                 f"{quote(location)} cannot be the location of a table: table"
                 f" {quote(dropped.object_id if dropped else row.object_id)} lies at"
-                f" {quote(row.location)}"
+                f" {quote(row.location or '')}"
             )
             raise InvalidInputError(msg)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from mooring.directory.commits import being_renamed
 from mooring.directory.decisions import State
 from mooring.directory.entries import (
     PROTECTED,
@@ -33,13 +34,15 @@ from mooring.directory.markers import settle_markers
 from mooring.directory.view import view_table
 from mooring.errors import (
     ConcurrentModificationError,
+    ConflictError,
     MooringError,
+    NotFoundError,
     ServiceUnavailableError,
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
 from mooring.tables.manifest import TABLE
-from mooring.tables.seal import lift_seal, put_seal
+from mooring.tables.seal import put_seal
 from mooring.tables.versions import VERSIONS_DIR, parse_manifest
 
 if TYPE_CHECKING:
@@ -112,7 +115,11 @@ class Renaming:
         fresh = RenameIntent(
             self._home.ids.new_id(), new, new_location(new, self._home.ids), self._home.author
         )
-        intent = self._manifest.change(lambda draft: self._announce(draft, name, fresh))
+        try:
+            intent = self._manifest.change(lambda draft: self._announce(draft, name, fresh))
+        except (ConflictError, NotFoundError):
+            self._give_up(name, new)
+            raise
         try:
             chain = self._take_away(name, intent)
             row = self._manifest.change(lambda draft: self._switch(draft, name, chain, intent))
@@ -133,7 +140,7 @@ class Renaming:
         known = intent_of(row)
         moving = is_moving(row, view)
         if not moving:
-            view.require_live(self._home.clock)
+            self._require_live(view)
         if known is not None and known.to != fresh.to and moving:
             again = suggest("table rename", name)
             msg = (
@@ -150,13 +157,15 @@ class Renaming:
     def _take_away(self, name: str, intent: RenameIntent) -> Chain:
         """Seal and copy the table, then put the decision that takes its name away."""
         view = view_table(self._store, self._chains, name)
+        decision = view.chain.decision
+        is_decided = decision is not None and decision.intent == intent.nonce
+        if not is_decided:
+            # Before the seal: whoever opens a hidden table again need not look for another.
+            self._require_live(view)
         sealed = put_seal(self._store, table_dir(name), intent.nonce)
         self._copy_files(name, intent.location, sealed)
-        decision = view.chain.decision
-        if decision is not None and decision.intent == intent.nonce:
-            chain = view.chain
-        else:
-            view.require_live(self._home.clock)
+        chain = view.chain
+        if not is_decided:
             chain = self._chains.advance(
                 view.chain,
                 State.RENAMING,
@@ -219,7 +228,51 @@ class Renaming:
         draft.put(moved)
         return moved
 
+    # -- after a crash -------------------------------------------------------------------------
+
+    def end(self, view: TableView, ttl_ms: int | None) -> bool:
+        """End a rename that was cut off after its last commit, which took the intent away.
+
+        The row tells: where it is gone it was switched, and the old directory goes into the
+        trash; where it is there the rename was taken back, and so is its decision.
+
+        Args:
+            view: The root table, looked at before its row is.
+            ttl_ms: How long the old directory stays in the trash.
+
+        Returns:
+            Whether there was anything to end.
+        """
+        if view.state is not State.RENAMING:
+            return False
+        row = self._manifest.find(view.name)
+        if is_moving(row, view):
+            return False  # it may be under way yet
+        if row is not None and row.location == table_dir(view.name):
+            self._give_back(view.chain)
+        else:
+            self._put_into_trash(view.chain, ttl_ms)
+        return True
+
     # -- back ----------------------------------------------------------------------------------
+
+    def _give_up(self, name: str, new: str) -> None:
+        """Call off a rename that was cut off and cannot be finished: its new name is not free."""
+        view = view_table(self._store, self._chains, name)
+        intent = intent_of(self._manifest.find(name))
+        if view.state is State.RENAMING and intent is not None and intent.to == new:
+            self.call_off(view)
+
+    def call_off(self, view: TableView) -> None:
+        """Undo a rename between its decision and its last commit, unless that comes first.
+
+        Args:
+            view: The root table, looked at before its row is.
+        """
+        row = self._manifest.find(view.name)
+        intent = intent_of(row)
+        if intent is not None and is_moving(row, view):
+            self._undo(view.name, intent)
 
     def _undo(self, name: str, intent: RenameIntent) -> None:
         """Take the intent back, then give name and writers back what they had."""
@@ -239,15 +292,31 @@ class Renaming:
                 return  # somebody else has finished it
         chain = self._chains.read(name)
         if chain.decision is not None and chain.decision.intent == intent.nonce:
-            chain = self._chains.advance(chain, State.LIVE, action="undo rename", sealed=False)
-        if chain.state in {None, State.LIVE}:
-            lift_seal(
-                self._store,
-                table_dir(name),
-                lambda: self._commits.require_end(chain, "rename"),
-                intent.nonce,
-            )
+            self._give_back(chain)
+        elif chain.state in {None, State.LIVE}:
+            self._commits.unseal(chain, intent.nonce)
         self._store.delete_prefix(intent.location)
+
+    def _give_back(self, chain: Chain) -> None:
+        """Make a table live again whose name a rename took away; what is live is writable."""
+        with suppress(ConcurrentModificationError):  # somebody else has done so
+            self._commits.unseal(chain)
+            self._chains.advance(chain, State.LIVE, action="undo rename", sealed=False)
+
+    def require_new(self, new: str) -> None:
+        """Refuse an identifier that no table could get now.
+
+        Raises:
+            NamespaceNotFoundError: the namespace it would lie in is not there.
+            TableAlreadyExistsError: it is taken.
+        """
+        with self._manifest.reading() as draft:
+            self._require_new(draft, new)
+
+    def _require_live(self, view: TableView) -> None:
+        if view.state is State.RENAMING:
+            raise being_renamed(view.name)
+        view.require_live(self._home.clock)
 
     def _require_new(self, draft: Draft, new: str) -> None:
         draft.require_namespace(parent_of(new))

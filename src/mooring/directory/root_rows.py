@@ -144,8 +144,8 @@ def _follow(
         _add(draft, view.name, row, {**known, **properties})
     elif row is not None and is_table(row) and not is_named(row):
         seq = view.chain.seq
-        if view.state is None or is_moving(row, view) or is_parked_at(parked, seq):
-            return
+        if view.state in {None, State.RENAMING} or is_parked_at(parked, seq):
+            return  # a rename that is under way changes the row itself
         draft.remove(view.name)
         if view.state not in {State.PURGED, State.PURGING}:
             draft.put(make_parked(row, author, seq))

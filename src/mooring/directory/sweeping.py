@@ -2,7 +2,8 @@
 
 Age only picks candidates: a creator may sleep for days. So a directory is condemned by a strict
 commit while no row mentions it, a committer refuses a row for a condemned one, and only then are
-its files deleted. A creator that wakes after all that finds its files gone and takes its row back.
+its files deleted. The last sweep is noted: a creator that finds another than when it began looks
+for its files before it commits its row.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from mooring.tables.versions import VERSIONS_DIR, parse_manifest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mooring.clock import Clock
+    from mooring.clock import Clock, IdSource
     from mooring.directory.manifest import Manifest
     from mooring.store import Store
 
-__all__ = ["CONDEMNED", "Orphan", "Sweep", "require_not_condemned"]
+__all__ = ["CONDEMNED", "Orphan", "Sweep", "last_sweep", "require_not_condemned"]
 
 CONDEMNED = "mooring.condemned."
+_SWEPT = "mooring.swept"
 _BY_HASH = re.compile(r"[0-9a-f]{8}_.+", re.DOTALL)
 
 
@@ -61,6 +63,11 @@ def require_not_condemned(metadata: Mapping[str, str], location: str | None) -> 
         raise ConcurrentModificationError(msg)
 
 
+def last_sweep(metadata: Mapping[str, str]) -> str:
+    """Tell which sweep was the last to end, to be compared with what was told before."""
+    return metadata.get(_SWEPT, "")
+
+
 def _may_be_orphan(name: str) -> bool:
     # A root table whose name begins with a date looks like a hash, and may have no row.
     return _BY_HASH.fullmatch(name) is not None and not name.endswith(TABLE_SUFFIX)
@@ -69,8 +76,16 @@ def _may_be_orphan(name: str) -> bool:
 class Sweep:
     """Finds and deletes what crashed creators left."""
 
-    def __init__(self, store: Store, manifest: Manifest, clock: Clock) -> None:
-        """Work on a catalog."""
+    def __init__(self, store: Store, manifest: Manifest, *, clock: Clock, ids: IdSource) -> None:
+        """Work on a catalog.
+
+        Args:
+            store: Its store.
+            manifest: Its manifest.
+            clock: Tells how old a directory is.
+            ids: Makes identifiers of sweeps.
+        """
+        self._ids = ids
         self._store = store
         self._manifest = manifest
         self._clock = clock
@@ -96,26 +111,25 @@ class Sweep:
         Returns:
             Those that were deleted.
         """
-        if not orphans:
+        suspects = [orphan for orphan in orphans if self._may_go(orphan)]
+        if not suspects:
             return []
-        self._manifest.change_metadata(
-            lambda _: {CONDEMNED + orphan.location: "true" for orphan in orphans}
-        )
+        sweep_id = self._ids.new_id()
+        self._manifest.change_metadata(lambda known: _condemn(known, suspects, sweep_id))
         # Rows that came before the condemnation count; after it none can come.
         used = self._used()
         doomed = [
             orphan
-            for orphan in orphans
-            if _may_be_orphan(orphan.location)
-            and orphan.location not in used
-            and not self._look(orphan.location).is_table
+            for orphan in suspects
+            if orphan.location not in used and not self._look(orphan.location).is_table
         ]
         for orphan in doomed:
             self._store.delete_prefix(orphan.location)
-        self._manifest.change_metadata(
-            lambda _: {CONDEMNED + orphan.location: None for orphan in orphans}
-        )
+        self._manifest.change_metadata(lambda known: _release(known, suspects, doomed, sweep_id))
         return doomed
+
+    def _may_go(self, orphan: Orphan) -> bool:
+        return _may_be_orphan(orphan.location) and not orphan.is_table
 
     def _used(self) -> set[str]:
         with self._manifest.reading() as draft:
@@ -141,3 +155,23 @@ class Sweep:
             max((meta.modified_ms for meta in metas), default=0),
             is_table,
         )
+
+
+def _condemn(
+    known: Mapping[str, str], orphans: list[Orphan], sweep_id: str
+) -> dict[str, str | None]:
+    """Add a sweep to those that condemn directories: each may still delete them."""
+    keys = [CONDEMNED + orphan.location for orphan in orphans]
+    return {key: " ".join([*known.get(key, "").split(), sweep_id]) for key in keys}
+
+
+def _release(
+    known: Mapping[str, str], orphans: list[Orphan], deleted: list[Orphan], sweep_id: str
+) -> dict[str, str | None]:
+    """End a sweep: what it spared may be condemned by another, what it deleted does not matter."""
+    updates: dict[str, str | None] = {_SWEPT: sweep_id}
+    for orphan in orphans:
+        key = CONDEMNED + orphan.location
+        others = [found for found in known.get(key, "").split() if found != sweep_id]
+        updates[key] = None if orphan in deleted else " ".join(others) or None
+    return updates

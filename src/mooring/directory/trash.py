@@ -39,7 +39,7 @@ from mooring.namespace.states import DroppedTable
 from mooring.tables.manifest import NAMESPACE, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from mooring.clock import Clock, IdSource
     from mooring.directory.draft import Draft
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-__all__ = ["Trash", "nearest_retention", "require_unprotected"]
+__all__ = ["Drop", "Trash", "nearest_retention", "require_unprotected"]
 
 
 class Trash:
@@ -94,21 +94,20 @@ class Trash:
             TableNotFoundError: no live table has this identifier.
             ProtectedError: the table or a namespace around it is protected.
         """
-        drop_id = self._ids.new_id()
+        drop = self.begin_drop()
 
         def plan(draft: Draft) -> ManifestRow:
             row = draft.require_table(table)
             require_unprotected(draft, row)
             ttl_ms = ttl.ms if ttl else nearest_retention(draft, table, default_ttl_ms)
-            self._move(draft, [row], drop_id, self._record(draft, table, ttl_ms))
+            drop.move(draft, table, [row], ttl_ms)
             return row
 
         return self._manifest.change(plan)
 
-    def drop_in(self, draft: Draft, row: ManifestRow, default_ttl_ms: int | None) -> None:
-        """Move a table into the trash as part of another change."""
-        ttl_ms = nearest_retention(draft, row.object_id, default_ttl_ms)
-        self._move(draft, [row], self._ids.new_id(), self._record(draft, row.object_id, ttl_ms))
+    def begin_drop(self) -> Drop:
+        """Prepare a drop that is part of a change."""
+        return Drop(self._ids.new_id(), self._author, self._clock.now_ms())
 
     def drop_namespace(
         self, namespace: str, ttl: Ttl | None, default_ttl_ms: int | None, *, cascade: bool
@@ -120,7 +119,7 @@ class Trash:
             NamespaceNotEmptyError: something is in it, and ``cascade`` was not asked for.
             ProtectedError: it, or something in or around it, is protected.
         """
-        drop_id = self._ids.new_id()
+        drop = self.begin_drop()
 
         def plan(draft: Draft) -> list[ManifestRow]:
             draft.require_namespace(namespace)
@@ -132,26 +131,10 @@ class Trash:
             for found in rows:
                 require_unprotected(draft, found)
             ttl_ms = ttl.ms if ttl else nearest_retention(draft, namespace, default_ttl_ms)
-            self._move(draft, rows, drop_id, self._record(draft, namespace, ttl_ms))
+            drop.move(draft, namespace, rows, ttl_ms)
             return rows
 
         return self._manifest.change(plan)
-
-    def _record(self, draft: Draft, top: str, ttl_ms: int | None) -> DropRecord:
-        return DropRecord(
-            top=top,
-            seq=draft.version + 1,
-            deleted_at_ms=self._clock.now_ms(),
-            by=self._author,
-            ttl_ms=ttl_ms,
-        )
-
-    def _move(
-        self, draft: Draft, rows: Iterable[ManifestRow], drop_id: str, record: DropRecord
-    ) -> None:
-        for row in rows:
-            draft.remove(row.object_id)
-            draft.put(make_dropped(row, drop_id, record))
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -162,12 +145,8 @@ class Trash:
 
     def newest_of(self, table: str) -> DroppedRow | None:
         """Return the newest drop of a table's name that can come back."""
-        found = [
-            row
-            for row in self.rows()
-            if row.object_id == table and is_table(row.row) and not row.record.purging
-        ]
-        return max(found, key=lambda row: row.record.seq, default=None)
+        with self._manifest.reading() as draft:
+            return _newest(draft, table, TABLE)
 
     def tables(self) -> list[DroppedTable]:
         """List the dropped tables that can come back."""
@@ -231,7 +210,8 @@ class Trash:
                 msg = f"no dropped namespace is named {quote(namespace)}"
                 raise NamespaceNotFoundError(msg)
             draft.require_namespace(parent_of(namespace))
-            tree = [row for row in _read_all(draft) if row.drop_id == top.drop_id]
+            draft.look_below(namespace)
+            tree = _read(draft.dropped_together(top.drop_id))
             for found in tree:
                 if found.record.purging:
                     msg = f"{quote(found.object_id)} of namespace {quote(namespace)} is purged"
@@ -284,6 +264,34 @@ class Trash:
             progress(found.object_id, len(metas), sum(meta.size_bytes for meta in metas))
 
 
+class Drop:
+    """One drop in the making.
+
+    Tried again on a newer version it makes the same rows of the trash, unless others have dropped
+    something of the same identifier meanwhile: what is written for a try serves the next one.
+    """
+
+    def __init__(self, drop_id: str, author: str, at_ms: int) -> None:
+        """Prepare a drop by somebody at a time."""
+        self._drop_id = drop_id
+        self._author = author
+        self._at_ms = at_ms
+        self._seq = 0
+
+    def move(self, draft: Draft, top: str, rows: Sequence[ManifestRow], ttl_ms: int | None) -> None:
+        """Move into the trash what is dropped, and what is in it."""
+        earlier = _read(draft.dropped_as(top, (row.object_id for row in rows)))
+        newest = max((found.record.seq for found in earlier), default=0)
+        if self._seq <= newest:
+            self._seq = max(newest, draft.version) + 1
+        record = DropRecord(
+            top=top, seq=self._seq, deleted_at_ms=self._at_ms, by=self._author, ttl_ms=ttl_ms
+        )
+        for row in rows:
+            draft.remove(row.object_id)
+            draft.put(make_dropped(row, self._drop_id, record))
+
+
 def require_unprotected(draft: Draft, row: ManifestRow) -> None:
     """Refuse to drop what is protected, itself or by a namespace around it.
 
@@ -320,15 +328,19 @@ def nearest_retention(draft: Draft, object_id: str, default_ms: int | None) -> i
 
 
 def _read_all(draft: Draft) -> list[DroppedRow]:
-    found = (read_dropped(row) for row in draft.dropped())
+    return _read(draft.dropped())
+
+
+def _read(rows: Iterable[ManifestRow]) -> list[DroppedRow]:
+    found = map(read_dropped, rows)
     return [row for row in found if row is not None and not row.record.parked]
 
 
 def _newest(draft: Draft, object_id: str, kind: str) -> DroppedRow | None:
     found = [
         row
-        for row in _read_all(draft)
-        if row.object_id == object_id and row.row.object_type == kind and not row.record.purging
+        for row in _read(draft.dropped_as(object_id))
+        if row.row.object_type == kind and not row.record.purging
     ]
     return max(found, key=lambda row: row.record.seq, default=None)
 

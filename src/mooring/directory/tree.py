@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from mooring.directory.entries import dropped_id, is_dropped, parent_of
+from mooring.directory.entries import dropped_id, is_dropped
 from mooring.identifiers import DELIMITER
 from mooring.tables.manifest import NAMESPACE, TABLE
 
@@ -22,14 +23,20 @@ class Tree:
 
     def __init__(self, rows: Mapping[str, ManifestRow]) -> None:
         """Sort all rows in."""
-        self._children: dict[tuple[str, str], list[str]] = {}
-        self._kinds: dict[str, str] = {}
+        children: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        kinds = {object_id: row.object_type for object_id, row in rows.items()}
         # The identifiers of the trash by the one that was dropped.
         self.dropped: dict[str, set[str]] = {}
-        for row in rows.values():
-            self._add(row, sort=False)
-        for names in self._children.values():
+        for object_id, kind in kinds.items():
+            if is_dropped(object_id):
+                self._drop(object_id)
+                continue
+            parent, _, name = object_id.rpartition(DELIMITER)
+            children[parent, kind].append(name)
+        for names in children.values():
             names.sort()
+        self._children = children
+        self._kinds = kinds
 
     def update(self, changed: Iterable[str], rows: Mapping[str, ManifestRow]) -> None:
         """Follow a change of some rows."""
@@ -56,26 +63,25 @@ class Tree:
             for name in self._children.get((parent, kind), ()):
                 yield f"{parent}{DELIMITER}{name}" if parent else name
 
-    def _add(self, row: ManifestRow, *, sort: bool = True) -> None:
-        object_id, kind = row.object_id, row.object_type
-        self._kinds[object_id] = kind
-        if is_dropped(object_id):
-            self.dropped.setdefault(dropped_id(object_id), set()).add(object_id)
+    def _add(self, row: ManifestRow) -> None:
+        self._kinds[row.object_id] = row.object_type
+        if is_dropped(row.object_id):
+            self._drop(row.object_id)
             return
-        names = self._children.setdefault((parent_of(object_id), kind), [])
-        name = object_id.rpartition(DELIMITER)[2]
-        if sort:
-            insort(names, name)
-        else:
-            names.append(name)
+        parent, _, name = row.object_id.rpartition(DELIMITER)
+        insort(self._children[parent, row.object_type], name)
 
     def _remove(self, object_id: str, kind: str) -> None:
         del self._kinds[object_id]
         if is_dropped(object_id):
             self._undrop(object_id)
             return
-        names = self._children[parent_of(object_id), kind]
-        del names[bisect_left(names, object_id.rpartition(DELIMITER)[2])]
+        parent, _, name = object_id.rpartition(DELIMITER)
+        names = self._children[parent, kind]
+        del names[bisect_left(names, name)]
+
+    def _drop(self, key: str) -> None:
+        self.dropped.setdefault(dropped_id(key), set()).add(key)
 
     def _undrop(self, key: str) -> None:
         keys = self.dropped[dropped_id(key)]

@@ -1,10 +1,10 @@
 """What a table in a directory is at one moment: its files, its markers, its chain.
 
 Files come first, then the chain: a listing that is older than the state it is judged by belongs
-to a table that existed. Where a marker of another program is there, or a living table's directory
-is not, that is not enough: the chain must be the same before and after. Were marker and chain of
-different moments, a marker that is gone could make a living table look dropped, and a purge of it
-would delete live data.
+to a table that existed. Where a marker of another program is there, or the directory of a live or
+deregistered table is not, that is not enough: the chain must be the same before and after. Were
+marker and chain of different moments, a marker that is gone could make a living table look
+dropped, and a purge of it would delete live data.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from mooring.store import Listing, Store
 
 __all__ = ["TableView", "has_late_files", "other_spelling", "version_to_undrop", "view_table"]
+
+# What a table is only as long as its directory is there.
+_BY_DIRECTORY = frozenset({State.LIVE, State.DEREGISTERED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,13 @@ class TableView:
     def state(self) -> State | None:
         """What the table is; None where there is none and never was one."""
         decided = self.chain.state
-        if decided not in {None, State.LIVE}:
+        if decided not in {None, *_BY_DIRECTORY}:
             return decided
-        # A living table whose directory somebody removed by hand is gone.
+        # A table whose directory somebody else removed is gone, and its name is free.
         if not self.has_directory:
             return None
+        if decided is State.DEREGISTERED:
+            return decided
         return State.DELETED if self.unconsumed else State.LIVE
 
     @property
@@ -120,14 +125,15 @@ def view_table(store: Store, chains: Chains, name: str) -> TableView:
     if other_spelling(store, name, listing):
         return TableView(Chain(name), has_directory=False, markers=())
     while True:
+        has_directory = listing.exists  # before the chain
         markers = read_markers(store, name, listing)
         chain = chains.read(name, since=before)
         foreign = tuple(marker for marker in markers if marker.is_foreign(chain.seq))
-        is_plain = not foreign and (listing.exists or chain.state is not State.LIVE)
+        is_plain = not foreign and (has_directory or chain.state not in _BY_DIRECTORY)
         if is_plain or (before is not None and before.seq == chain.seq):
-            return TableView(chain, listing.exists, foreign)
+            return TableView(chain, has_directory, foreign)
         before = chain
-        if not listing.exists:
+        if not has_directory:
             listing = store.list_dir(table_dir(name))
 
 

@@ -8,10 +8,11 @@ kind of store it talks to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["Capabilities", "Listing", "ObjectMeta", "ObjectTag", "Store", "StoredObject"]
 
@@ -50,16 +51,31 @@ class StoredObject:
     meta: ObjectMeta
 
 
-@dataclass(frozen=True, slots=True)
 class Listing:
     """The direct children of a directory, by name, in no particular order.
 
     An object store has no empty directories; on disk one exists without children.
     """
 
-    directories: list[str]
-    files: list[str]
-    exists: bool
+    def __init__(
+        self, directories: list[str], files: list[str], *, exists: bool | Callable[[], bool]
+    ) -> None:
+        """Tell the children, and whether the directory is there.
+
+        Args:
+            directories: Those in it.
+            files: Those in it.
+            exists: Whether it is there. Where the children do not tell, a service is asked once
+                more, but only if anybody wants to know.
+        """
+        self.directories = directories
+        self.files = files
+        self._exists = exists
+
+    @cached_property
+    def exists(self) -> bool:
+        """Whether the directory is there, as of the time when this is first asked."""
+        return self._exists() if callable(self._exists) else self._exists
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,9 @@ class RemoteStore:
         files = [entry["path"][start:] for entry in found["objects"]]
         # Some services list a marker of the directory itself, which has no name in it.
         files = [name for name in files if name]
-        exists = bool(files) or (bool(directories) if not path else self._has_object(path))
-        return Listing(directories, files, exists)
+        if files or not path:
+            return Listing(directories, files, exists=bool(files or directories))
+        return Listing(directories, files, exists=lambda: self._has_object(path))
 
     def _has_object(self, path: str) -> bool:
         """Ask for an object below a prefix: some services go on listing emptied directories."""

@@ -19,7 +19,7 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.store.numbered import create_once
-from mooring.tables.versions import VERSIONS_DIR, list_versions
+from mooring.tables.versions import VERSIONS_DIR, list_versions, manifest_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,13 @@ class VersionArbiter:
     """Lets one commit through: the one that makes ``expected``."""
 
     def __init__(
-        self, store: Store, table_dir: str, expected: int, needs: Sequence[str] = ()
+        self,
+        store: Store,
+        table_dir: str,
+        expected: int,
+        *,
+        needs: Sequence[str] = (),
+        like: str = "",
     ) -> None:
         """Arbitrate a single commit.
 
@@ -55,6 +61,7 @@ class VersionArbiter:
             table_dir: The table's directory in it.
             expected: The only version that may be created.
             needs: Files that must be safe on disk before it is.
+            like: The file of any version, where one is known.
 
         Afterwards ``decided`` tells whether it was created here, None if that was never asked
         for or, then with ``unknown``, the store never answered.
@@ -63,6 +70,7 @@ class VersionArbiter:
         self._table_dir = table_dir
         self._expected = expected
         self._needs = needs
+        self._like = like
         self.decided: bool | None = None
         self.unknown: UnknownOutcomeError | None = None
 
@@ -71,11 +79,27 @@ class VersionArbiter:
         return f"mooring-arbiter-{id(self)}"
 
     def list_table_versions(self, request: dict[str, Any]) -> _Response:
-        """Answer the newest version there is."""
+        """Answer the newest version there is.
+
+        Raises:
+            ConcurrentModificationError: the only version that may be created is there already.
+        """
         del request
+        if self._like and self.decided is None:
+            return _Response(versions=[self._entry(*self._newest_before())])
         known = list_versions(self._store, self._table_dir)
         newest = max(known, default=0)
         return _Response(versions=[self._entry(newest, known[newest])] if newest else [])
+
+    def _newest_before(self) -> tuple[int, str]:
+        paths = [
+            manifest_path(self._table_dir, number, like=self._like)
+            for number in (self._expected - 1, self._expected)
+        ]
+        if paths[1] in self._store.existing(paths[1:]):
+            self.decided = False
+            raise self._taken(self._expected)
+        return self._expected - 1, paths[0]
 
     def describe_table_version(self, request: dict[str, Any]) -> _Response:
         """Answer where a version's manifest is.
@@ -115,9 +139,12 @@ class VersionArbiter:
         finally:
             self._store.delete([staged])
         if not self.decided:
-            msg = f"version {version} of '{self._table_dir}' was made by another writer"
-            raise ConcurrentModificationError(msg)
+            raise self._taken(version)
         return _Response(version=self._entry(version, final))
+
+    def _taken(self, version: int) -> ConcurrentModificationError:
+        msg = f"version {version} of '{self._table_dir}' was made by another writer"
+        return ConcurrentModificationError(msg)
 
     def _entry(self, version: int, path: str) -> dict[str, Any]:
         return {"version": version, "manifest_path": _key_for_lance(self._store.location(path))}

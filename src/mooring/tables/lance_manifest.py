@@ -21,9 +21,10 @@ from lance import LanceOperation
 from lance.fragment import write_fragments
 
 from mooring.errors import ServiceUnavailableError, TableVersionNotFoundError, UnknownOutcomeError
-from mooring.tables.manifest import BY, SHARED, Glimpse, ManifestRow, RowChange, check_format
+from mooring.identifiers import DELIMITER
+from mooring.tables.manifest import BY, SHARED, Glimpse, ManifestRow, Named, RowChange, check_format
 from mooring.tables.manifest_upkeep import is_due, is_ours, keep_indexed, keep_up
-from mooring.tables.strict import commit_strictly, sweep_transaction
+from mooring.tables.strict import commit_strictly, sweep_transaction, transaction_path
 from mooring.tables.versions import list_versions, manifest_path
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     BaseOperation = lance.LanceOperation.BaseOperation
 
     from mooring.store import Store
-    from mooring.tables.manifest import CatchUp
+    from mooring.tables.manifest import CatchUp, Scope
 
 __all__ = ["SCHEMA", "LanceManifest"]
 
@@ -59,6 +60,7 @@ _SMALL = 256
 # So many are cheaper to list than to ask for single ones.
 _MANY_VERSIONS = 128
 _PROBED = 8
+_MANY_FRAGMENTS = 16
 # So many fragments of a size become one.
 _FAN = 4
 
@@ -91,8 +93,11 @@ class LanceManifest:
         self.version = 0
         self.rows: dict[str, ManifestRow] = {}
         self.metadata: dict[str, str] = {}
-        self._versions = 0
+        # The newest version that was seen, its file, and how many there were.
+        self._newest = 0
         self._like = ""
+        self._versions = 0
+        self._committed = 0
         self._base: LanceDataset | None = None
         self._written: tuple[tuple[ManifestRow, ...], list[FragmentMetadata]] | None = None
         self._places: dict[str, int] = {}
@@ -106,28 +111,30 @@ class LanceManifest:
         Where others write, numbers are never set free and there may be thousands: then those
         after the newest that is known are asked for one by one.
         """
-        if self._like and self.version and self._versions > _MANY_VERSIONS:
-            numbers = range(self.version, self.version + _PROBED)
+        if self._like and self._versions > _MANY_VERSIONS:
+            start = self._newest
+            numbers = range(start, start + _PROBED)
             paths = [manifest_path(self._path, number, like=self._like) for number in numbers]
             there = self._store.existing(paths)
             count = next((at for at, path in enumerate(paths) if path not in there), _PROBED)
             if 0 < count < _PROBED:
-                return self.version + count - 1
+                self._newest = newest = start + count - 1
+                return newest
         versions = list_versions(self._store, self._path)
-        newest, self._versions = max(versions, default=0), len(versions)
-        self._like = versions.get(newest, "")
+        self._newest = newest = max(versions, default=0)
+        self._versions, self._like = len(versions), versions.get(newest, "")
         return newest
 
-    def look(self, version: int, object_ids: Iterable[str]) -> Glimpse:
-        """Read single rows, by the index where there is one."""
-        wanted = ", ".join("'" + object_id.replace("'", "''") + "'" for object_id in object_ids)
+    def look(
+        self, version: int, object_ids: Iterable[str], scopes: Iterable[Scope] = ()
+    ) -> Glimpse:
+        """Read single rows, by the index where there is one, and those in some scopes."""
+        wanted = _condition(object_ids, scopes)
         with self._reading(version):
             dataset = self._open(version)
             check_format(dataset.metadata)
             found = (
-                dataset.to_table(
-                    SCHEMA.names, filter=f"object_id IN ({wanted})", with_row_address=True
-                )
+                dataset.to_table(SCHEMA.names, filter=wanted, with_row_address=True)
                 if wanted
                 else None
             )
@@ -136,7 +143,24 @@ class LanceManifest:
             by_us = is_ours(dataset, version)
         places = dict(zip((row.object_id for row in rows), addresses, strict=True))
         by_id = {row.object_id: row for row in rows}
-        return Glimpse(version, by_id, dict(dataset.metadata), by_us, (dataset, places))
+        scattered = len(dataset.get_fragments()) > _MANY_FRAGMENTS
+        return Glimpse(version, by_id, dict(dataset.metadata), by_us, (dataset, places), scattered)
+
+    def children(self, version: int, parent: str, kind: str) -> list[str]:
+        """Name what of a kind lies in a namespace, reading identifiers alone."""
+        prefix = parent + DELIMITER if parent else ""
+        below = (
+            f"starts_with(object_id, {_quoted(prefix)})"
+            if prefix
+            else f"NOT contains(object_id, {_quoted(DELIMITER)})"
+        )
+        with self._reading(version):
+            dataset = self._open(version)
+            check_format(dataset.metadata)
+            wanted = f"object_type = {_quoted(kind)} AND {below}"
+            found = dataset.to_table(["object_id"], filter=wanted)["object_id"].to_pylist()
+        names = [object_id.removeprefix(prefix) for object_id in found]
+        return [name for name in names if DELIMITER not in name]
 
     def follow(self, version: int) -> set[str]:
         """Bring the copy up to a version, reading the fragments that changed only."""
@@ -231,31 +255,31 @@ class LanceManifest:
         ]
 
     def commit_metadata(
-        self, updates: Mapping[str, str | None], properties: Mapping[str, str]
-    ) -> CatchUp | None:
-        """Commit a change of the table's map as the version after the copy's."""
+        self, glimpse: Glimpse, updates: Mapping[str, str | None], properties: Mapping[str, str]
+    ) -> bool:
+        """Commit a change of the table's map as the version after a glimpse's."""
+        dataset, _ = cast("tuple[LanceDataset, dict[str, int]]", glimpse.handle)
         changed = LanceOperation.UpdateMap(dict(updates))
         operation = LanceOperation.UpdateConfig(table_metadata_updates=changed)
-        committed = self._commit(None, lambda _: operation, [], properties)
+        committed = self._commit(dataset, lambda _: operation, [], properties)
         if committed is None:
-            return None
+            return False
         self._require_kept(committed, RowChange(), updates)
-        return lambda: self._settle(committed)
+        return True
 
     def tidy(self) -> None:
         """Remove old versions beyond a bound and bring the indexes up to date."""
-        if is_due(self.version, self._versions, shared=SHARED in self.metadata):
-            keep_up(self._store, self._path, self._open(None), self._share)
+        shared = self._base is not None and SHARED in self._base.metadata
+        if is_due(self._committed, self._versions, shared=shared):
+            keep_up(self._store, self._path, lambda: self._open(None), self._note)
 
-    def _share(self) -> bool:
-        """Note that others write here, too; False where that could not be noted just now.
+    def _note(self, key: str, value: str) -> bool:
+        """Note something in the table's map; False where that could not be done just now.
 
         The copy in memory stays as it is: it belongs to whoever reads through it.
         """
-        changed = LanceOperation.UpdateMap({SHARED: "true"})
-        operation = LanceOperation.UpdateConfig(table_metadata_updates=changed)
-        base = self._open(self.newest())
-        return self._commit(base, lambda _: operation, [], {BY: _UPKEEP}) is not None
+        glimpse = self.look(self.newest(), ())
+        return self.commit_metadata(glimpse, {key: value}, {BY: _UPKEEP})
 
     # -- committing ----------------------------------------------------------------------------
 
@@ -282,6 +306,8 @@ class LanceManifest:
                 properties=properties,
                 needs=staged,
                 base=dataset,
+                # Where a number may be set free, only a list of all tells that it was.
+                like=self._like if SHARED in dataset.metadata else "",
                 # The manifest holds the transaction as well.
                 keep_record=False,
             )
@@ -292,9 +318,9 @@ class LanceManifest:
                 raise ServiceUnavailableError(msg) from exc
             committed = False
         if committed is False:
-            self._store.delete(staged)
-            sweep_transaction(self._store, self._path, nonce)
+            self._store.delete([*staged, transaction_path(self._path, read, nonce)])
             return None
+        self._committed = version
         return self._open(version) if isinstance(committed, bool) else committed
 
     def _operation(
@@ -519,6 +545,29 @@ def _fragment(dataset: LanceDataset, number: int) -> LanceFragment:
 
 def _fragments_of(dataset: LanceDataset) -> dict[int, FragmentMetadata]:
     return {found.fragment_id: found.metadata for found in dataset.get_fragments()}
+
+
+def _condition(object_ids: Iterable[str], scopes: Iterable[Scope]) -> str:
+    """Put into SQL which rows are looked for; empty for none."""
+    conditions = [
+        f"starts_with(object_id, {_quoted(scope.prefix)})"
+        f" AND contains(object_id, {_quoted(scope.part)})"
+        if isinstance(scope, Named)
+        else f"location IN ({_quoted_all(scope.around)})"
+        f" OR starts_with(location, {_quoted(scope.location + '/')})"
+        for scope in scopes
+    ]
+    if wanted := _quoted_all(object_ids):
+        conditions.append(f"object_id IN ({wanted})")
+    return " OR ".join(f"({condition})" for condition in conditions)
+
+
+def _quoted_all(texts: Iterable[str]) -> str:
+    return ", ".join(map(_quoted, texts))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     CatchUp = Callable[[], None]
-    Scope = "Named | Placed"
 
 __all__ = [
     "BY",
@@ -24,12 +23,14 @@ __all__ = [
     "NAMESPACE",
     "SHARED",
     "TABLE",
+    "TIDIED",
     "Glimpse",
     "ManifestRow",
     "ManifestTable",
     "Named",
     "Placed",
     "RowChange",
+    "Scope",
     "check_format",
 ]
 
@@ -41,6 +42,8 @@ TABLE = "table"
 
 # Set in the table's own map once others were seen to write: no version's number is freed then.
 SHARED = "mooring.shared"
+# And then up to which version was tidied.
+TIDIED = "mooring.tidied"
 # What begins so in the table's own map says how to read it, and is no property of the catalog.
 FORMAT_KEYS = "lance.namespace.manifest."
 _READER_FLAGS = f"{FORMAT_KEYS}reader_feature_flags"
@@ -112,7 +115,8 @@ class Placed:
     def around(self) -> list[str]:
         """The location itself, and those that it lies in."""
         parts = self.location.split("/")
-        return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        found = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        return [location for location in found if location]
 
     def holds(self, row: ManifestRow) -> bool:
         """Whether a row is one of them."""
@@ -125,6 +129,9 @@ class Placed:
         return False
 
 
+Scope = Named | Placed
+
+
 @dataclass(frozen=True, slots=True)
 class Glimpse:
     """Some rows of a version, read past the copy in memory.
@@ -135,6 +142,8 @@ class Glimpse:
         metadata: The table's own map.
         by_us: Whether this library committed the version.
         handle: What the table needs to commit on top of it.
+        scattered: Whether it lies in so many pieces that it is time for a commit by way of the
+            copy, which puts pieces together.
     """
 
     version: int
@@ -142,6 +151,7 @@ class Glimpse:
     metadata: Mapping[str, str]
     by_us: bool
     handle: object = None
+    scattered: bool = False
 
 
 class ManifestTable(Protocol):
@@ -188,6 +198,14 @@ class ManifestTable(Protocol):
         self, version: int, object_ids: Iterable[str], scopes: Iterable[Scope] = ()
     ) -> Glimpse:
         """Read single rows of a version, and those in some scopes, past the copy.
+
+        Raises:
+            TableVersionNotFoundError: it was tidied away: look for the newest again.
+        """
+        ...
+
+    def children(self, version: int, parent: str, kind: str) -> list[str]:
+        """Name what of a kind lies in a namespace at a version, unsorted, past the copy.
 
         Raises:
             TableVersionNotFoundError: it was tidied away: look for the newest again.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from lance import LanceOperation
 
 from mooring.errors import MooringError
-from mooring.tables.manifest import BY, SHARED
+from mooring.tables.manifest import BY, SHARED, TIDIED
 from mooring.tables.versions import list_versions
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _MOST_VERSIONS = 12
 _TURN = 4
 # Where numbers are kept, what is tidied away at a time are the files of so many versions.
 _SHARED_TURN = 16
-_SHARED_SPAN = 4 * _SHARED_TURN
+# It is noted how far that went once so many have come since the last note.
+_NOTED = 4 * _SHARED_TURN
 _INDEXES: dict[str, tuple[Literal["BTREE", "BITMAP", "LABEL_LIST"], str]] = {
     "object_id": ("BTREE", "object_id_btree"),
     "object_type": ("BITMAP", "object_type_bitmap"),
@@ -50,26 +51,32 @@ def is_due(version: int, count: int, *, shared: bool) -> bool:
     return count > 2 * _MOST_VERSIONS or (count > _MOST_VERSIONS and version % _TURN == 0)
 
 
-def keep_up(store: Store, path: str, dataset: LanceDataset, share: Callable[[], bool]) -> None:
+def keep_up(
+    store: Store,
+    path: str,
+    open_newest: Callable[[], LanceDataset],
+    note: Callable[[str, str], bool],
+) -> None:
     """Tidy a manifest.
 
     Args:
         store: The catalog's store.
         path: Where the manifest is in it.
-        dataset: The manifest at its newest version.
-        share: Notes in it that others write, too.
+        open_newest: Opens the manifest at its newest version.
+        note: Notes something in its own map; False where that could not be done just now.
     """
     try:
-        keep_indexed(dataset)
+        keep_indexed(open_newest())
+        # In this order: what is not shared now was not when any of these versions was made.
         known = list_versions(store, path)
-        shared = SHARED in dataset.metadata
-        if not shared and not all(is_ours(dataset, version) for version in known):
-            if not share():
-                return
-            shared = True
-        if shared:
-            known = {version: known[version] for version in sorted(known)[-_SHARED_SPAN:]}
-        _remove_old_versions(store, path, dataset, known, keep_numbers=shared)
+        dataset = open_newest()
+        if SHARED in dataset.metadata:
+            _tidy_shared(store, path, dataset, note)
+        elif all(is_ours(dataset, version) for version in known):
+            for version in _remove_dead_files(store, path, dataset, known):
+                store.delete([known[version]])
+        else:
+            note(SHARED, "true")
     except (OSError, RuntimeError, ValueError, MooringError, Warning) as exc:
         # What was committed stays so. Others change and tidy the same table meanwhile; the rest
         # is left to the next time.
@@ -86,17 +93,30 @@ def is_ours(dataset: LanceDataset, version: int) -> bool:
     return BY in (transaction.transaction_properties or {})
 
 
-def _remove_old_versions(
-    store: Store, path: str, dataset: LanceDataset, known: dict[int, str], *, keep_numbers: bool
+def _tidy_shared(
+    store: Store, path: str, dataset: LanceDataset, note: Callable[[str, str], bool]
 ) -> None:
-    """Delete what only old versions use, and their own files unless others may miss those.
+    """Delete what only old versions use, but not their own files: others may miss those.
 
     A program that has no guard against it, as pylance has none, could take a number that was
     set free for a new one, or believe that an old version is the newest.
     """
+    noted = dataset.metadata.get(TIDIED, "")
+    tidied = int(noted) if noted.isdecimal() else 0
+    known = list_versions(store, path)
+    left = {version: file for version, file in known.items() if version > tidied}
+    newest = max(_remove_dead_files(store, path, dataset, left), default=0)
+    if newest - tidied >= _NOTED:
+        note(TIDIED, str(newest))
+
+
+def _remove_dead_files(
+    store: Store, path: str, dataset: LanceDataset, known: dict[int, str]
+) -> list[int]:
+    """Delete what only old versions use; return those, the oldest first."""
     kept = set(sorted(known)[-_KEPT_VERSIONS:])
     if len(kept) == len(known):
-        return
+        return []
     tracked = dataset.tracked_files(min_version=min(known.keys() - kept)).read_all()
     found = list(
         zip(
@@ -109,10 +129,7 @@ def _remove_old_versions(
     used = {file for version, file, _ in found if version in kept or version not in known}
     dead = {file for _, file, kind in found if file not in used and kind != "manifest"}
     store.delete(f"{path}/{file}" for file in sorted(dead))
-    if keep_numbers:
-        return
-    for version in sorted(known.keys() - kept):
-        store.delete([known[version]])
+    return sorted(known.keys() - kept)
 
 
 def keep_indexed(dataset: LanceDataset) -> None:

@@ -15,7 +15,7 @@ from mooring.store.numbered import create_once
 from mooring.tables.versions import list_versions, manifest_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mooring.store import Store
 
@@ -52,7 +52,10 @@ def put_seal(store: Store, table_dir: str, nonce: str) -> int:
     """Seal a table against all writers; one that is sealed by the same nonce stays as it is.
 
     Returns:
-        The newest version before the seal; 0 where the table has none, and then no seal.
+        The newest version that is no seal; 0 where the table has none, and then no seal.
+
+    Raises:
+        ConcurrentModificationError: others kept committing, or cleaned up all but the seal.
     """
     return _put_copy(store, table_dir, lambda found: found == nonce, nonce=nonce)
 
@@ -91,14 +94,25 @@ def _put_copy(
             if newest:
                 continue  # cleaned up since it was listed
             return 0
-        if is_done(_nonce_of(versions[newest], body)):
-            return newest - 1 if nonce else newest
-        if require is not None:
-            require()
-        path = manifest_path(table_dir, newest + 1, like=versions[newest])
-        if create_once(store, path, _copy(versions[newest], body, newest + 1, nonce)):
-            return newest
+        found = _nonce_of(versions[newest], body)
+        if not is_done(found):
+            if require is not None:
+                require()
+            path = manifest_path(table_dir, newest + 1, like=versions[newest])
+            if not create_once(store, path, _copy(versions[newest], body, newest + 1, nonce)):
+                continue
+        return _last_open(store, versions, newest) if nonce and found is not None else newest
     msg = f"other writers kept committing to '{table_dir}'"
+    raise ConcurrentModificationError(msg)
+
+
+def _last_open(store: Store, versions: Mapping[int, str], sealed: int) -> int:
+    """Find the version that a seal is a copy of; what another rename has left may lie between."""
+    for version in sorted((found for found in versions if found < sealed), reverse=True):
+        body = store.get(versions[version])
+        if body is not None and _nonce_of(versions[version], body) is None:
+            return version
+    msg = f"all versions before '{versions[sealed]}', which is sealed, were cleaned up: try again"
     raise ConcurrentModificationError(msg)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mooring.store import Store
 
-__all__ = ["commit_strictly", "sweep_transaction"]
+__all__ = ["commit_strictly", "sweep_transaction", "transaction_path"]
 
 
 def commit_strictly(  # a commit's parts, all but two by name
@@ -34,6 +34,7 @@ def commit_strictly(  # a commit's parts, all but two by name
     properties: Mapping[str, str] | None = None,
     needs: Sequence[str] = (),
     base: LanceDataset | None = None,
+    like: str = "",
     keep_record: bool = True,
 ) -> LanceDataset | bool:
     """Commit an operation as exactly ``version``.
@@ -47,6 +48,7 @@ def commit_strictly(  # a commit's parts, all but two by name
         properties: Kept with the transaction.
         needs: Files that must be safe on disk before.
         base: The table at the version before, where it is open already.
+        like: The file of any version, where one is known: then no versions are listed.
         keep_record: Whether the transaction's own file must outlast a power cut.
 
     Returns:
@@ -59,10 +61,9 @@ def commit_strictly(  # a commit's parts, all but two by name
     """
     nonce = nonce or uuid.uuid4().hex
     transaction = lance.Transaction(version - 1, operation, nonce, dict(properties or {}))
-    record = f"{table_dir}/_transactions/{version - 1}-{nonce}.txn"
     if keep_record:
-        needs = [record, *needs]
-    arbiter = VersionArbiter(store, table_dir, version, needs=needs)
+        needs = [transaction_path(table_dir, version - 1, nonce), *needs]
+    arbiter = VersionArbiter(store, table_dir, version, needs=needs, like=like)
     committed: LanceDataset | bool = True
     try:
         committed = lance.LanceDataset.commit(
@@ -77,14 +78,19 @@ def commit_strictly(  # a commit's parts, all but two by name
     except (CommitConflictError, OSError, RuntimeError, ValueError) as exc:
         # Lance words a refusal in several ways; the arbiter knows what was decided. Before
         # that, Lance fails on files that a purge or a newer commit took away.
-        is_free = newest_version(store, table_dir) == version - 1
-        if arbiter.decided is None and arbiter.unknown is None and is_free:
+        undecided = arbiter.decided is None and arbiter.unknown is None
+        if undecided and newest_version(store, table_dir) == version - 1:
             msg = f"Lance could not commit version {version} of '{table_dir}': {exc}"
             raise ServiceUnavailableError(msg) from exc
     # Also where Lance looked and found its version: it may not outlast a power cut.
     if arbiter.unknown is not None:
         raise arbiter.unknown
     return committed if arbiter.decided else False
+
+
+def transaction_path(table_dir: str, read: int, nonce: str) -> str:
+    """Return the path of the file of a transaction that was made on a version."""
+    return f"{table_dir}/_transactions/{read}-{nonce}.txn"
 
 
 def sweep_transaction(store: Store, table_dir: str, nonce: str) -> None:

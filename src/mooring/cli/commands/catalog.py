@@ -61,6 +61,14 @@ def init_command(
             " be repeated.",
         ),
     ] = None,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="For good: keep the numbers of the manifest's versions, so that other programs"
+            " with the catalog open never lose their place.",
+        ),
+    ] = False,
 ) -> None:
     """Create a catalog, or change its settings."""
     from mooring.clock import parse_ttl
@@ -70,8 +78,12 @@ def init_command(
     ttl = None if default_ttl is None else Ttl(parse_ttl(default_ttl))
     allowed = _parse_locations(allow_location) if allow_location else None
     backend = directory_of(session.open_catalog(may_create=True))
-    settings = backend.initialize(default_ttl=ttl, adopt=adopt, allowed_locations=allowed)
+    settings = backend.initialize(
+        default_ttl=ttl, adopt=adopt, allowed_locations=allowed, shared=shared
+    )
     _tell_settings(session, backend, settings)
+    if shared:
+        session.output.message("the manifest is kept for other programs that have it open")
 
 
 @command
