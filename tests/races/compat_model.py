@@ -199,7 +199,11 @@ def explains(initial: Lake, actors: tuple[History, ...], final: View) -> bool:
         same_rows = (found.rows.live, found.rows.trash) == (final.rows.live, final.rows.trash)
         return found.directory == final.directory and same_rows
 
-    began_as_row = _is_named(initial)
+    was_row = _is_named(initial) or any(
+        op.new == ROOT_NAME and op.verb in {"rename", "undrop", "alias"} and op.name != ROOT_NAME
+        for history in actors
+        for op, _ in history.ops
+    )
     moves = any(_is_move(op) for history in actors for op, _ in history.ops)
     # A creator that crashed leaves a directory, which takes the name.
     left = {op.name for history in actors for op, said in history.ops if said in UNSURE}
@@ -210,7 +214,7 @@ def explains(initial: Lake, actors: tuple[History, ...], final: View) -> bool:
             found.append(Outcome(said, lake))  # it called a rename back that was under way
         if _is_move(op) and said == rows.TABLE_EXISTS and op.new in left:
             found.append(Outcome(said, lake))
-        return [*found, *_made_as_row(op, said, lake)] if began_as_row else found
+        return [*found, *_made_as_row(op, said, lake)] if was_row else found
 
     return rows.Search(_unordered(actors), ways, finish, ends_well).succeeds(initial)
 

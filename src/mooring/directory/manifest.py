@@ -153,7 +153,7 @@ class Manifest:
         if newest and limit is not None and self._version == 0 and self._lookups < _LOOKUPS:
             with suppress(TableVersionNotFoundError):
                 return cut(self._look_for_children(newest, parent, kind), after, limit)
-        with self.reading() as draft:
+        with self._drafting(newest) as draft:
             draft.require_namespace(parent)
             return draft.names(parent, kind, after, limit)
 
@@ -167,7 +167,11 @@ class Manifest:
     @contextmanager
     def reading(self) -> Iterator[Draft]:
         """Look at the newest version for a while, in which nothing else may be asked for here."""
-        newest = self._newest()
+        with self._drafting(self._newest()) as draft:
+            yield draft
+
+    @contextmanager
+    def _drafting(self, newest: int) -> Iterator[Draft]:
         if not newest:
             yield Draft({}, Tree({}), {})
             return
