@@ -45,7 +45,13 @@ def read_seal(store: Store, table_dir: str) -> Seal:
     versions = list_versions(store, table_dir)
     version = max(versions, default=0)
     body = store.get(versions[version]) if version else None
-    return Seal(version, _nonce_of(versions[version], body) if body is not None else None)
+    if body is None:
+        return Seal(version, None)
+    try:
+        return Seal(version, _nonce_of(versions[version], body))
+    except UnreadableError:
+        # A seal is a copy of a manifest whose form is known: this is none.
+        return Seal(version, None)
 
 
 def put_seal(store: Store, table_dir: str, nonce: str) -> int:
