@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name != "races":
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin nothing once the time is over that whoever runs the long suites has for them."""
+    ends_at_s = os.environ.get("MOORING_TESTS_END_AT")
+    if ends_at_s and time.time() > float(ends_at_s):
+        pytest.skip(f"not run, the time is over: {item.nodeid}")
 
 
 @pytest.fixture(scope="session")
