@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.lakes import FakeClock
+from tests.races.summary import pytest_terminal_summary
 from tests.servers import run_moto, run_rclone, run_seaweedfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.servers import S3Server
+
+
+# Here, as a process that only hands tests out to workers does not load what lies deeper.
+__all__ = ["pytest_terminal_summary"]
 
 
 @pytest.hookimpl(tryfirst=True)
