@@ -17,12 +17,15 @@ from mooring.namespace.lance import LanceAdapter
 pytestmark = pytest.mark.interop
 
 SUPPORTED = {
+    "CreateNamespace",
     "CreateTable",
     "DeclareTable",
     "DeregisterTable",
     "DescribeNamespace",
     "DescribeTable",
+    "DropNamespace",
     "DropTable",
+    "ListAllTables",
     "ListNamespaces",
     "ListTables",
     "NamespaceExists",
