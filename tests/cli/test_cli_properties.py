@@ -111,11 +111,18 @@ def test_a_sweep_takes_what_is_as_old_as_was_said(on_tree, leftovers):
     assert leftovers() == {KEPT}
 
 
-def test_there_is_nothing_to_sweep_where_every_directory_has_a_name(on_tree, on_plain):
-    for invoke in (on_tree, on_plain):
-        result = invoke("trash", "sweep")
-        assert result.exit_code == DONE, result.output
-        assert "nothing to sweep" in result.stderr
+def test_there_is_nothing_to_sweep_where_every_directory_has_a_name(on_tree):
+    result = on_tree("trash", "sweep")
+    assert result.exit_code == DONE, result.output
+    assert "nothing to sweep" in result.stderr
+
+
+def test_a_sweep_without_the_manifest_is_refused(on_tree, on_plain, leftovers):
+    """Whoever does not look at the manifest cannot tell what it lacks."""
+    assert on_plain("trash", "sweep").exit_code == REFUSED
+    result = on_tree("trash", "sweep", "--no-manifest", "--listing", "--yes")
+    assert result.exit_code == REFUSED, result.output
+    assert leftovers() == {LEFTOVER, KEPT, FRESH}
 
 
 @pytest.mark.parametrize("age", ["never", "soon"])

@@ -15,6 +15,7 @@ import pytest
 
 import mooring
 from mooring.errors import (
+    ConcurrentModificationError,
     InvalidNameError,
     InvalidTableStateError,
     MooringError,
@@ -439,6 +440,20 @@ def test_a_table_that_a_rename_closed_and_left_lives_on(lake, v1):
     lake.create("t", [3])
     assert lake.names() == v1.names() == ["t"]
     assert lake.values("t") == [3]
+
+
+def test_a_rename_that_closed_a_table_and_died_is_undone_by_an_undrop(lake, v1):
+    """The error of every writer says so."""
+    lake.create("t", [1])
+    _die_renaming(lake, 1)
+    with pytest.raises(ConcurrentModificationError, match="undrop t"):
+        lake.backend.create_table(T, rows([2]), CreateMode.OVERWRITE)
+    lake.open().undrop_table(T)
+    assert lake.directories() == {"t.lance"}
+    lake.backend.create_table(T, rows([2]), CreateMode.OVERWRITE)
+    assert lake.values("t") == v1.values("t") == [2]
+    with pytest.raises(TableNotFoundError, match="is live"):
+        lake.backend.undrop_table(T)
 
 
 @pytest.mark.parametrize("how", ["create", "purge", "purge all", "rename"])

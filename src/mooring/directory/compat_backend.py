@@ -25,6 +25,7 @@ from mooring.directory.entries import (
     read_dropped,
     with_properties,
 )
+from mooring.directory.home import AtHome
 from mooring.directory.layout import (
     TABLE_SUFFIX,
     is_table_name,
@@ -66,13 +67,12 @@ if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import Change, PurgeProgress
     from mooring.namespace.states import DroppedTable, TableStatus
-    from mooring.store import Store
     from mooring.tables.manifest import ManifestRow
 
 __all__ = ["CompatBackend"]
 
 
-class CompatBackend:
+class CompatBackend(AtHome):
     """A manifest catalog whose root also holds the `<name>.lance` directories."""
 
     def __init__(
@@ -86,7 +86,7 @@ class CompatBackend:
             listing: Whether root tables are found by their directories, too. Without, those
                 that the manifest names still live by their directories.
         """
-        self.home = home
+        super().__init__(home)
         self.listing = listing
         self._listed = ListingBackend(home, fence=self._fence, is_held=self._is_held)
         self._named = ManifestBackend(
@@ -110,26 +110,6 @@ class CompatBackend:
     def levels(self) -> int | None:
         """Tables lie at any level."""
         return None
-
-    @property
-    def author(self) -> str:
-        """In whose name changes are recorded."""
-        return self.home.author
-
-    @property
-    def read_only(self) -> bool:
-        """Whether every change is refused."""
-        return self.home.read_only
-
-    @property
-    def store(self) -> Store:
-        """Where the catalog is."""
-        return self.home.store
-
-    @property
-    def settings(self) -> Settings:
-        """The catalog's settings, as they were read last."""
-        return self.home.settings
 
     # -- namespaces: the manifest's -------------------------------------------------------------
 
@@ -449,7 +429,8 @@ class CompatBackend:
     def _call_back(self, table: ObjectId) -> bool:
         """Whether an undrop brought a table back by undoing a rename of it."""
         view = self._listed.view(table.name)
-        if view.state is not State.RENAMING:
+        is_announced = view.state is State.LIVE and intent_of(self._row(table)) is not None
+        if view.state is not State.RENAMING and not is_announced:
             return False
         self.home.prepare()
         self._renaming.call_off(view)

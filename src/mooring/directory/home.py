@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mooring.store import Store
     from mooring.tables.api import TableFiles
 
-__all__ = ["Home"]
+__all__ = ["AtHome", "Home"]
 
 
 class Home:
@@ -137,3 +137,31 @@ class Home:
             self.change_settings(adopted=is_empty)
         except ConcurrentModificationError:
             self.settings = load_settings(self.store)
+
+
+class AtHome:
+    """What every kind of directory catalog tells about its place."""
+
+    def __init__(self, home: Home) -> None:
+        """Live at a place."""
+        self.home = home
+
+    @property
+    def author(self) -> str:
+        """In whose name changes are recorded."""
+        return self.home.author
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self.home.read_only
+
+    @property
+    def store(self) -> Store:
+        """Where the catalog is."""
+        return self.home.store
+
+    @property
+    def settings(self) -> Settings:
+        """The catalog's settings, as they were read last."""
+        return self.home.settings

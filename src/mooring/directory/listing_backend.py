@@ -14,6 +14,7 @@ from mooring.directory.commits import VersionCommits
 from mooring.directory.creation import Creation
 from mooring.directory.decisions import Hint, State
 from mooring.directory.entries import PROTECTED
+from mooring.directory.home import AtHome
 from mooring.directory.layout import (
     check_table_name,
     parse_state_file,
@@ -46,16 +47,14 @@ if TYPE_CHECKING:
     from mooring.directory.home import Home
     from mooring.directory.listing import Scan
     from mooring.directory.settings import Settings
-    from mooring.directory.sweeping import Orphan
     from mooring.directory.view import TableView
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress
-    from mooring.store import Store
 
 __all__ = ["ListingBackend"]
 
 
-class ListingBackend:
+class ListingBackend(AtHome):
     """A catalog whose tables are the `<name>.lance` directories of one root."""
 
     def __init__(
@@ -73,7 +72,7 @@ class ListingBackend:
                 nobody else uses the files.
             is_held: Whether the rename of a table that has this nonce is still under way.
         """
-        self.home = home
+        super().__init__(home)
         store, clock = home.store, home.clock
         self._chains = Chains(store, clock, home.ids, home.author)
         self._commits = commits = VersionCommits(store, self._chains, home.open_tables, is_held)
@@ -90,11 +89,6 @@ class ListingBackend:
         )
 
     @property
-    def author(self) -> str:
-        """In whose name changes are recorded."""
-        return self.home.author
-
-    @property
     def chains(self) -> Chains:
         """The chains of decisions about its tables."""
         return self._chains
@@ -103,21 +97,6 @@ class ListingBackend:
     def commits(self) -> VersionCommits:
         """Commits of versions under those chains."""
         return self._commits
-
-    @property
-    def read_only(self) -> bool:
-        """Whether every change is refused."""
-        return self.home.read_only
-
-    @property
-    def store(self) -> Store:
-        """Where the catalog is."""
-        return self.home.store
-
-    @property
-    def settings(self) -> Settings:
-        """The catalog's settings, as they were read last."""
-        return self.home.settings
 
     @property
     def levels(self) -> int | None:
@@ -448,16 +427,6 @@ class ListingBackend:
         return report
 
     # -- the catalog itself --------------------------------------------------------------------
-
-    def find_orphans(self, older_than_ms: int) -> list[Orphan]:
-        """List nothing: in a plain directory a table's name is its directory's."""
-        del older_than_ms
-        return []
-
-    def delete_orphans(self, orphans: list[Orphan]) -> list[Orphan]:
-        """Delete nothing, as there is nothing."""
-        del orphans
-        return []
 
     def initialize(
         self,

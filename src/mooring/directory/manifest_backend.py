@@ -19,6 +19,7 @@ from mooring.directory.entries import (
     object_id_of,
     properties_of,
 )
+from mooring.directory.home import AtHome
 from mooring.directory.layout import check_table_name
 from mooring.directory.locations import is_outside
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
@@ -57,13 +58,12 @@ if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress, Ttl
     from mooring.namespace.states import DroppedTable, TableStatus
-    from mooring.store import Store
     from mooring.tables.manifest import ManifestRow, ManifestTable
 
 __all__ = ["ManifestBackend", "key_of", "new_key", "open_manifest"]
 
 
-class ManifestBackend:
+class ManifestBackend(AtHome):
     """A catalog whose objects are the rows of `__manifest`."""
 
     def __init__(
@@ -85,7 +85,7 @@ class ManifestBackend:
             fits: Whether a table may be registered at a location, in the same way.
             keeps: Whether the files at a location are used beyond what the manifest says.
         """
-        self.home = home
+        super().__init__(home)
         self.manifest = manifest or open_manifest(home)
         self._check = check
         self._fits = fits or (lambda _location: None)
@@ -113,26 +113,6 @@ class ManifestBackend:
     def levels(self) -> int | None:
         """Tables lie at any level."""
         return None
-
-    @property
-    def author(self) -> str:
-        """In whose name changes are recorded."""
-        return self.home.author
-
-    @property
-    def read_only(self) -> bool:
-        """Whether every change is refused."""
-        return self.home.read_only
-
-    @property
-    def store(self) -> Store:
-        """Where the catalog is."""
-        return self.home.store
-
-    @property
-    def settings(self) -> Settings:
-        """The catalog's settings, as they were read last."""
-        return self.home.settings
 
     # -- namespaces ----------------------------------------------------------------------------
 

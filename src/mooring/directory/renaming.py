@@ -264,14 +264,14 @@ class Renaming:
             self.call_off(view)
 
     def call_off(self, view: TableView) -> None:
-        """Undo a rename between its decision and its last commit, unless that comes first.
+        """Undo a rename between its intent and its last commit, unless that comes first.
 
         Args:
             view: The root table, looked at before its row is.
         """
         row = self._manifest.find(view.name)
         intent = intent_of(row)
-        if intent is not None and is_moving(row, view):
+        if intent is not None and (view.state is State.LIVE or is_moving(row, view)):
             self._undo(view.name, intent)
 
     def _undo(self, name: str, intent: RenameIntent) -> None:

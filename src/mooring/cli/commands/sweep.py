@@ -11,9 +11,11 @@ from mooring.cli.listing import as_time, directory_of
 from mooring.cli.options import DryRun, Yes, command
 from mooring.cli.session import Session
 from mooring.clock import parse_ttl
-from mooring.errors import InvalidInputError
+from mooring.errors import InvalidInputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from mooring.directory.compat_backend import CompatBackend
+    from mooring.directory.manifest_backend import ManifestBackend
     from mooring.directory.sweeping import Orphan
 
 __all__ = ["add_to"]
@@ -41,7 +43,7 @@ def sweep_command(
     if age_ms is None:
         msg = f"'{older_than}' is no age: say how long nothing was written, as in 1d or 12h"
         raise InvalidInputError(msg)
-    backend = directory_of(session.open_catalog())
+    backend = _with_manifest(session)
     orphans = backend.find_orphans(age_ms)
     doomed = [orphan for orphan in orphans if not orphan.is_table]
     plan = Plan(f"delete {_count(doomed)}", _COLUMNS, [_row(orphan) for orphan in orphans])
@@ -58,6 +60,19 @@ def sweep_command(
 def add_to(app: typer.Typer) -> None:
     """Add the verb to ``mooring trash``."""
     app.command("sweep")(sweep_command)
+
+
+def _with_manifest(session: Session) -> CompatBackend | ManifestBackend:
+    from mooring.directory.listing_backend import ListingBackend
+
+    backend = directory_of(session.open_catalog())
+    if isinstance(backend, ListingBackend):
+        msg = (
+            "a catalog that is opened as a plain directory has nothing to sweep, for a table's"
+            " name is its directory's; where there is a manifest, open the catalog with it"
+        )
+        raise UnsupportedError(msg)
+    return backend
 
 
 def _tell(session: Session, orphans: list[Orphan], gone: list[Orphan]) -> None:
