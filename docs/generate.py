@@ -1,8 +1,8 @@
 # ruff: noqa: INP001  # a script, not a package
-"""The parts of the reference that the code writes: errors and the Python interface.
+"""The parts of the reference that the code writes: errors, operations, the Python interface.
 
-``python docs/generate.py`` brings docs/reference/errors.md and docs/reference/python-api.md up to
-date. What stands above the marker is written by hand, everything below it comes from docstrings;
+``python docs/generate.py`` brings errors.md, operations.md and python-api.md in docs/reference up
+to date. What stands above the marker is written by hand, everything below it comes from the code;
 a test holds the files to it.
 """
 
@@ -20,6 +20,13 @@ from mooring.identifiers import ROOT
 from mooring.namespace.api import Change, PurgeReport, TableInfo
 from mooring.namespace.lance import LanceAdapter
 from mooring.namespace.states import DroppedTable
+from mooring.survey import COLUMNS, compare
+from mooring.tables.api import VersionRecord
+from mooring.tables.branches import Branches
+from mooring.tables.changes import Changed
+from mooring.tables.columns import Columns
+from mooring.tables.indexes import Indexes
+from mooring.tables.tags import Tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,6 +84,10 @@ def render_api() -> str:
         _entry("mooring.connect", mooring.connect, level=2),
         *_class("mooring.Catalog", mooring.Catalog),
         *_class("mooring.Table", mooring.Table),
+        *_class("mooring.Table.columns", Columns),
+        *_class("mooring.Table.indexes", Indexes),
+        *_class("mooring.Table.tags", Tags),
+        *_class("mooring.Table.branches", Branches),
         "## Values\n",
         *(
             _entry(kind.__name__, kind, level=3)
@@ -88,10 +99,17 @@ def render_api() -> str:
                 TableInfo,
                 Change,
                 PurgeReport,
+                Changed,
+                VersionRecord,
             )
         ),
         _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),
-        *_methods("DirectoryNamespace.", LanceAdapter),
+        *(
+            method
+            for group in LanceAdapter.__mro__
+            if group.__module__.startswith("mooring.namespace.lance")
+            for method in _methods("DirectoryNamespace.", group)
+        ),
     ]
     return "\n".join(parts)
 
@@ -167,8 +185,24 @@ def _plain(text: str) -> str:
     return text.replace("``", "`")
 
 
+# -- operations ----------------------------------------------------------------------------------
+
+
+def render_operations() -> str:
+    """Write which operation every mode supports, beside the reference implementation."""
+    lines = [
+        "| operation | " + " | ".join(COLUMNS) + " | note |",
+        "|---|" + "---|" * (len(COLUMNS) + 1),
+    ]
+    lines += [
+        "| " + " | ".join(str(cell or "") for cell in row.values()) + " |" for row in compare()
+    ]
+    return "\n".join(lines) + "\n"
+
+
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "reference/errors.md": render_errors,
+    "reference/operations.md": render_operations,
     "reference/python-api.md": render_api,
 }
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mooring import errors
-    from mooring.catalog import Catalog, Table
+    from mooring.catalog import Catalog
     from mooring.namespace.states import Exists, NotFound, SoftDeleted
     from mooring.namespaces import DirectoryNamespace
     from mooring.opening import connect
+    from mooring.table import Table
 
 __all__ = [
     "Catalog",
@@ -34,7 +35,7 @@ _HOMES = {
     "Exists": "mooring.namespace.states",
     "NotFound": "mooring.namespace.states",
     "SoftDeleted": "mooring.namespace.states",
-    "Table": "mooring.catalog",
+    "Table": "mooring.table",
     "connect": "mooring.opening",
 }
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mooring.clock import parse_ttl
 from mooring.errors import InvalidInputError, InvalidNameError, NamespaceNotFoundError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
 from mooring.namespace.states import Exists
+from mooring.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from lance import LanceDataset
 
     from mooring.namespace.api import Backend, Change, PurgeProgress, PurgeReport, TableInfo
     from mooring.namespace.states import DroppedTable, TableStatus
 
-__all__ = ["Catalog", "Table"]
+__all__ = ["Catalog"]
 
 Name = str | list[str] | tuple[str, ...] | ObjectId
 
@@ -184,12 +184,12 @@ class Catalog:
         return self.backend.describe_table(self._table(name), check_declared=True)
 
     def table(self, name: Name) -> Table:
-        """Return a live table, to read it.
+        """Return a live table, to read and change it.
 
         Raises:
             TableNotFoundError: no live table has this name.
         """
-        return Table(self, self.backend.describe_table(self._table(name)))
+        return Table(self.backend, self.backend.describe_table(self._table(name)))
 
     def history(self, name: Name) -> list[Change]:
         """Tell what happened to a table in the catalog, oldest first."""
@@ -227,7 +227,7 @@ class Catalog:
         table = self._table(name)
         rows = to_reader(data, schema)
         info = self.backend.create_table(table, rows, CreateMode.parse(mode), properties)
-        return Table(self, info)
+        return Table(self.backend, info)
 
     def declare_table(
         self, name: Name, *, properties: Mapping[str, str] | None = None
@@ -349,58 +349,3 @@ class Catalog:
         """Purge exactly these dropped tables, or all whose time in the trash is over."""
         tables = None if names is None else [self._table(name) for name in names]
         return self.backend.purge_tables(tables, progress)
-
-
-class Table:
-    """A located table, to read it."""
-
-    def __init__(self, catalog: Catalog, info: TableInfo) -> None:
-        """Hold a location; nothing is opened yet."""
-        self._catalog = catalog
-        self.info = info
-
-    def __repr__(self) -> str:
-        """Show the name."""
-        return f"Table('{self.info.id}')"
-
-    @property
-    def name(self) -> str:
-        """The table's own name."""
-        return self.info.id.name
-
-    @property
-    def location(self) -> str:
-        """Where the table is."""
-        return self.info.location
-
-    def to_lance(self, version: int | str | None = None) -> LanceDataset:
-        """Open the table with Lance, at a version or tag if given.
-
-        Raises:
-            TableVersionNotFoundError: there is no such version or tag.
-        """
-        from mooring.tables.opening import open_at  # imports lance
-
-        return open_at(self.info.location, self.info.storage_options, version)
-
-    def to_arrow(self, **scan: Any) -> pa.Table:  # noqa: ANN401  # Lance's own arguments
-        """Read the table, or what `columns`, `filter`, `limit` and the like select of it."""
-        return self.to_lance().to_table(**scan)
-
-    def count(self, where: str | None = None) -> int:
-        """Count the rows, or those that a filter selects."""
-        return int(self.to_lance().count_rows(filter=where))
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's schema."""
-        return self.to_lance().schema
-
-    @property
-    def version(self) -> int:
-        """The newest version."""
-        return int(self.to_lance().version)
-
-    def history(self) -> list[Change]:
-        """Tell what happened to the table in the catalog, oldest first."""
-        return self._catalog.history(self.info.id)

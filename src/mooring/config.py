@@ -24,6 +24,7 @@ __all__ = [
     "Layer",
     "Setting",
     "config_path",
+    "is_secret",
     "load_profiles",
     "mask",
     "mask_uris",
@@ -181,7 +182,12 @@ def load_profiles(path: Path) -> dict[str, Layer]:
 
 def mask(key: str, value: str) -> str:
     """Hide the value of an option that looks like a secret."""
-    return _MASK if any(word in key.lower() for word in _SECRET_WORDS) else value
+    return _MASK if is_secret(key) else value
+
+
+def is_secret(key: str) -> bool:
+    """Whether an option looks like one that holds a secret."""
+    return any(word in key.lower() for word in _SECRET_WORDS)
 
 
 def mask_uris(text: str) -> str:

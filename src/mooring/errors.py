@@ -8,11 +8,19 @@
     ├── NotFoundError
     │   ├── NamespaceNotFoundError
     │   ├── TableNotFoundError
-    │   └── TableVersionNotFoundError
+    │   ├── TableVersionNotFoundError
+    │   ├── TableTagNotFoundError
+    │   ├── TableBranchNotFoundError
+    │   ├── TableIndexNotFoundError
+    │   ├── TableColumnNotFoundError
+    │   └── TransactionNotFoundError
     ├── ConflictError
     │   ├── NamespaceAlreadyExistsError
     │   ├── NamespaceNotEmptyError
     │   ├── TableAlreadyExistsError
+    │   ├── TableTagAlreadyExistsError
+    │   ├── TableBranchAlreadyExistsError
+    │   ├── TableIndexAlreadyExistsError
     │   └── ConcurrentModificationError   lost a race: read again, then retry
     ├── InvalidInputError
     │   └── InvalidNameError
@@ -54,9 +62,17 @@ __all__ = [
     "ServiceUnavailableError",
     "StoreUnsafeError",
     "TableAlreadyExistsError",
+    "TableBranchAlreadyExistsError",
+    "TableBranchNotFoundError",
+    "TableColumnNotFoundError",
+    "TableIndexAlreadyExistsError",
+    "TableIndexNotFoundError",
     "TableNotFoundError",
     "TableSchemaValidationError",
+    "TableTagAlreadyExistsError",
+    "TableTagNotFoundError",
     "TableVersionNotFoundError",
+    "TransactionNotFoundError",
     "UnauthenticatedError",
     "UnknownOutcomeError",
     "UnreadableError",
@@ -125,6 +141,36 @@ class TableVersionNotFoundError(NotFoundError):
     code = 11
 
 
+class TableTagNotFoundError(NotFoundError):
+    """The table has no such tag."""
+
+    code = 8
+
+
+class TableBranchNotFoundError(NotFoundError):
+    """The table has no such branch."""
+
+    code = 22
+
+
+class TableIndexNotFoundError(NotFoundError):
+    """The table has no such index."""
+
+    code = 6
+
+
+class TableColumnNotFoundError(NotFoundError):
+    """The table has no such column."""
+
+    code = 12
+
+
+class TransactionNotFoundError(NotFoundError):
+    """No transaction has this identifier, or its record is gone."""
+
+    code = 10
+
+
 class ConflictError(MooringError):
     """The catalog's state does not allow the change."""
 
@@ -153,6 +199,24 @@ class TableAlreadyExistsError(ConflictError):
 
     code = 5
     iceberg_type = "AlreadyExistsException"
+
+
+class TableTagAlreadyExistsError(ConflictError):
+    """The table has a tag of this name already."""
+
+    code = 9
+
+
+class TableBranchAlreadyExistsError(ConflictError):
+    """The table has a branch of this name already."""
+
+    code = 23
+
+
+class TableIndexAlreadyExistsError(ConflictError):
+    """The table has an index of this name already."""
+
+    code = 7
 
 
 class ConcurrentModificationError(ConflictError):

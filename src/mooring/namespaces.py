@@ -17,7 +17,8 @@ __all__ = ["DirectoryNamespace"]
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _STORAGE = "storage."
-_KNOWN = {"root", "manifest_enabled", "dir_listing_enabled", "read_only", "author"}
+_MANAGED = "table_version_tracking_enabled"
+_KNOWN = {"root", "manifest_enabled", "dir_listing_enabled", "read_only", "author", _MANAGED}
 
 
 class DirectoryNamespace(LanceAdapter):
@@ -29,6 +30,8 @@ class DirectoryNamespace(LanceAdapter):
         dir_listing_enabled: Find root tables by their directories, too; ``true`` by default.
         read_only: Refuse every change.
         author: In whose name changes are recorded.
+        table_version_tracking_enabled: Have Lance commit through the catalog; ``false`` unless the
+            catalog's settings say so.
         storage.*: Options of the store, named as Lance names them.
     """
 
@@ -77,6 +80,7 @@ def _open(properties: dict[str, str]) -> DirectoryBackend:
         author=properties.get("author"),
         manifest_enabled=_flag(properties, "manifest_enabled", default=True),
         dir_listing_enabled=_flag(properties, "dir_listing_enabled", default=True),
+        managed_versioning=_flag(properties, _MANAGED, default=False),
     )
 
 

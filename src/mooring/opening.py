@@ -34,6 +34,7 @@ def connect(
     storage_options: Mapping[str, str] | None = None,
     manifest_enabled: bool = True,
     dir_listing_enabled: bool = True,
+    managed_versioning: bool = False,
 ) -> Catalog:
     """Open a catalog; nothing is written by opening it.
 
@@ -45,6 +46,8 @@ def connect(
         storage_options: Credentials and settings of the store, named as Lance names them.
         manifest_enabled: Use the catalog's manifest, which namespaces and renames need.
         dir_listing_enabled: Find root tables by their `<name>.lance` directories, too.
+        managed_versioning: Tell Lance to commit through the catalog, for whoever opens a table
+            through it; a catalog's settings can ask for that, too.
 
     Raises:
         InvalidInputError: the URI or an option makes no sense.
@@ -63,6 +66,7 @@ def connect(
         author=author,
         manifest_enabled=manifest_enabled,
         dir_listing_enabled=dir_listing_enabled,
+        managed_versioning=managed_versioning,
     )
     return Catalog(backend, text)
 
@@ -75,13 +79,19 @@ def open_directory(  # a root and options, the rest by name
     author: str | None = None,
     manifest_enabled: bool = True,
     dir_listing_enabled: bool = True,
+    managed_versioning: bool = False,
 ) -> DirectoryBackend:
     """Open the backend of a directory catalog.
 
     Raises:
         InvalidInputError: neither manifest nor listing is wanted.
     """
-    home = Home(open_store(root, options), author=author or current_author(), read_only=read_only)
+    home = Home(
+        open_store(root, options),
+        author=author or current_author(),
+        read_only=read_only,
+        managed_versioning=managed_versioning,
+    )
     if not manifest_enabled:
         if not dir_listing_enabled:
             msg = "without a manifest, dir_listing_enabled=false leaves nothing to read"

@@ -137,6 +137,7 @@ def test_init_makes_a_catalog(run, tmp_path):
         "adopted": True,
         "default_ttl_ms": 3 * 86_400_000,
         "allowed_locations": [],
+        "managed_versioning": False,
         "revision": 2,
     }
     assert run("ls", "new").exit_code == DONE

@@ -673,3 +673,36 @@ def _empty(kind: pa.DataType) -> pa.Array:
         indices = pa.array([], kind.index_type)
         return pa.DictionaryArray.from_arrays(indices, pa.array([], kind.value_type))
     return pa.array([], kind)
+
+
+# -- arguments that the reference ignores ---------------------------------------------------------
+
+
+def test_credentials_are_left_out_where_they_are_not_wanted(moto_lake):
+    moto_lake.create("t")
+    names = _connect(moto_lake)
+    full = names.describe_table(spec.DescribeTableRequest(id=["t"])).storage_options
+    assert any("secret" in key for key in full)
+    asked = spec.DescribeTableRequest(id=["t"], vend_credentials=False)
+    bare = names.describe_table(asked).storage_options
+    assert bare
+    assert set(bare) < set(full)
+    assert not any("key" in key for key in bare)
+
+
+def test_all_tables_without_those_that_are_only_declared(nested):
+    nested.make("a", "a$b")
+    nested.create(table_id("a", "b", "written"))
+    nested.backend.declare_table(table_id("a", "declared"))
+    names = _connect(nested)
+    both = names.list_all_tables(spec.ListTablesRequest()).tables
+    assert both == ["a$b$written", "a$declared"]
+    written = names.list_all_tables(spec.ListTablesRequest(include_declared=False)).tables
+    assert written == ["a$b$written"]
+
+
+def test_storage_options_of_one_creation_are_refused(plain_lake):
+    asked = spec.CreateTableRequest(id=["t"], storage_options={"timeout": "30s"})
+    with pytest.raises(spec.errors.UnsupportedOperationError, match="open the catalog with"):
+        _connect(plain_lake).create_table(asked, BODY)
+    assert plain_lake.names() == []

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import partial
 
 from mooring.directory.decisions import State
 from mooring.directory.layout import foreign_marker_path, nested_marker_path
-from mooring.errors import ConcurrentModificationError, MooringError
+from mooring.errors import ConcurrentModificationError, MooringError, TableNotFoundError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
 
 from .explorer import Explorer, Limits, Report
 from .model import ABSENT, MARKED_INSIDE, Op, dropped, explains, forgotten, live
-from .world import NAME, MemoryWorld, PosixWorld, TimelessStore, open_backend
+from .world import NAME, MemoryWorld, PosixWorld, TimelessStore, manifest, open_backend
 
 TABLE = ObjectId((NAME,))
 TABLE_DIR = f"{NAME}.lance"
 
 CREATE, OVERWRITE, DECLARE = "create", "overwrite", "declare"
+_WRITING = {"create", "overwrite", "write"}
+_ATTEMPTS = 4
 
 
 def perform(op: Op, backend) -> object:  # noqa: PLR0911  # a table of cases
@@ -32,12 +35,40 @@ def perform(op: Op, backend) -> object:  # noqa: PLR0911  # a table of cases
             return backend.create_table(TABLE, op.token)
         case "overwrite":
             return backend.create_table(TABLE, op.token, CreateMode.OVERWRITE)
+        case "write":
+            return write(backend, op.token)
         case "unprotect":
             return backend.protect_table(TABLE, protected=False)
         case "register":
             return backend.register_table(TABLE, TABLE_DIR)
         case verb:
             return getattr(backend, f"{verb}_table")(TABLE)
+
+
+def write(backend, token: str) -> None:
+    """Append as Lance does where a catalog manages versions: stage, register, else rebase."""
+    location = backend.describe_table(TABLE).location.rpartition("/")[2]
+    data = f"data/{token}.lance"
+    backend.store.put(f"{location}/{data}", token.encode())
+    for attempt in range(_ATTEMPTS):
+        newest = backend.list_table_versions(TABLE, limit=1)
+        if not newest:
+            raise TableNotFoundError(location)
+        version = newest[0].version
+        body = backend.store.get(manifest(location, version))
+        if body is None:
+            raise TableNotFoundError(location)
+        files = [*json.loads(body)["files"], data]
+        staged = f"{manifest(location, version + 1)}-{token}{attempt}"
+        nonce = f"{token}{attempt}"
+        backend.store.put(staged, json.dumps({"files": files, "nonce": nonce}).encode())
+        try:
+            backend.create_table_version(TABLE, version + 1, staged)
+        except ConcurrentModificationError:
+            backend.describe_table_version(TABLE, version + 1)
+        else:
+            return
+    raise ConcurrentModificationError(location)
 
 
 INITIAL = {
@@ -68,7 +99,7 @@ class Race:
         names = "ABCD"
         return {
             names[index]: [
-                Op(verb, f"{names[index]}{at}" if verb in {"create", "overwrite"} else None)
+                Op(verb, f"{names[index]}{at}" if verb in _WRITING else None)
                 for at, verb in enumerate(verbs)
             ]
             for index, verbs in enumerate(self.actors)

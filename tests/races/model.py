@@ -42,6 +42,8 @@ LOST, NOT_FOUND, EXISTS = (
     "TableAlreadyExistsError",
 )
 BAD_STATE, PROTECTED = "InvalidTableStateError", "ProtectedError"
+# How a write ends under which the table was purged.
+NO_VERSION, UNSTAGED = "TableVersionNotFoundError", "InvalidInputError"
 
 
 # A dropped table that another program has deregistered: registering it brings it back, too.
@@ -60,6 +62,10 @@ def apply(op: Op, state) -> tuple[str, object]:  # noqa: C901, PLR0911, PLR0912 
             if kind == "forgotten":
                 return EXISTS, state
             return "ok", live(op.token, protected and kind == "live")
+        case "write":
+            if kind != "live" or content is None:
+                return NOT_FOUND, state
+            return "ok", live(f"{content}+{op.token}", protected)
         case "declare":
             if kind == "live":
                 return EXISTS, state
@@ -147,10 +153,20 @@ def explains_absent(initial, actors) -> bool:
     )
 
 
+def _after_unsure_write(op: Op, state) -> list:
+    """A write that was not acknowledged may be in the table, live or dropped, or nowhere."""
+    kind, content, protected = state
+    if kind not in {"live", "dropped", "forgotten"} or content is None:
+        return [state]
+    return [state, (kind, f"{content}+{op.token}", protected)]
+
+
 def _after(op: Op, outcome: str, state, purges: int) -> list:  # noqa: PLR0911  # cases
     expected, new = apply(op, state)
     if state[2] == MARKED_INSIDE and op.verb in {"create", "overwrite"} and outcome != "ok":
         return [state, dropped(state[1]), *([new] if expected == "ok" else [])]
+    if op.verb == "write" and outcome in {NOT_FOUND, NO_VERSION, UNSTAGED, "crashed"}:
+        return _after_unsure_write(op, state)
     if outcome == "crashed":
         return [state, new]
     if outcome == LOST:

@@ -25,7 +25,7 @@ from mooring.tables.api import StagedTable
 from mooring.tables.versions import list_versions, newest_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 NAME = "t"
 _LARGEST = 2**64 - 1
@@ -89,6 +89,11 @@ class MemoryStore:
         return [
             _meta(key, body) for key, body in sorted(self.content.items()) if key.startswith(top)
         ]
+
+    def iter_dir(self, path: str, *, after: str = "") -> Iterator[ObjectMeta]:
+        for name in self.list_dir(path).files:
+            if name > after:
+                yield _meta(f"{path}/{name}", self.content[f"{path}/{name}"])
 
     def prune(self, path: str) -> None:
         """Do nothing: there are no empty directories."""

@@ -21,6 +21,13 @@ from mooring.cli.commands import (
     profile,
     sweep,
     table,
+    table_columns,
+    table_indexes,
+    table_query,
+    table_refs,
+    table_rows,
+    table_upkeep,
+    table_versions,
     trash,
 )
 from mooring.cli.failures import Invocation
@@ -81,6 +88,14 @@ app.add_typer(table.app, name="table")
 app.add_typer(trash.app, name="trash")
 app.add_typer(profile.app, name="profile")
 lifecycle.add_to(table.app)
+table_query.add_to(table.app)
+table_rows.add_to(table.app)
+table_versions.add_to(table.app)
+table_upkeep.add_to(table.app)
+table.app.add_typer(table_refs.tag_app, name="tag")
+table.app.add_typer(table_refs.branch_app, name="branch")
+table.app.add_typer(table_columns.app, name="column")
+table.app.add_typer(table_indexes.app, name="index")
 namespace_lifecycle.add_to(namespace.app)
 sweep.add_to(trash.app)
 

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from mooring.catalog import Catalog
 
 __all__ = [
+    "complete_branches",
+    "complete_columns",
     "complete_deregistered",
     "complete_dropped",
     "complete_dropped_namespaces",
+    "complete_indexes",
     "complete_live",
     "complete_namespaces",
     "complete_profiles",
+    "complete_tags",
 ]
 
 # Bash takes a completion as it is, the other shells quote it themselves.
@@ -68,6 +72,26 @@ def complete_dropped_namespaces(ctx: typer.Context, incomplete: str) -> list[str
     return _complete(ctx, incomplete, lambda catalog: _namespaces(catalog, DROPPED))
 
 
+def complete_tags(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the tags of the table that the command is about."""
+    return _complete_of_table(ctx, incomplete, "tags")
+
+
+def complete_branches(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the branches of the table that the command is about."""
+    return _complete_of_table(ctx, incomplete, "branches")
+
+
+def complete_indexes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the indexes of the table that the command is about."""
+    return _complete_of_table(ctx, incomplete, "indexes")
+
+
+def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the columns of the table that the command is about."""
+    return _complete_of_table(ctx, incomplete, "columns")
+
+
 def complete_profiles(incomplete: str) -> list[str]:
     """Name the profiles that begin like this."""
     try:
@@ -78,6 +102,16 @@ def complete_profiles(incomplete: str) -> list[str]:
 
 def _namespaces(catalog: Catalog, state: str) -> Iterable[str]:
     return (listed.name for listed in list_namespaces(catalog) if listed.state == state)
+
+
+def _complete_of_table(ctx: typer.Context, incomplete: str, what: str) -> list[str]:
+    from mooring.cli.closeness import names_in
+
+    # While an option waits for its value, the words before it are not read as arguments yet.
+    name = ctx.params.get("name") or next(iter(ctx.args), None)
+    if not name:
+        return []
+    return _complete(ctx, incomplete, lambda catalog: names_in(catalog.table(name), what))
 
 
 def _complete(

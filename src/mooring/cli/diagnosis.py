@@ -163,6 +163,8 @@ def _catalog(backend: DirectoryBackend) -> Iterator[Finding]:
     yield Finding("catalog", "default ttl", "never" if kept is None else format_duration(kept))
     if settings.allowed_locations:
         yield Finding("catalog", "allowed locations", ", ".join(settings.allowed_locations))
+    managed = "through the catalog" if backend.managed_versioning else "beside the catalog"
+    yield Finding("catalog", "commits of others", managed)
     yield Finding("catalog", "read-only", "yes" if backend.read_only else "no")
 
 

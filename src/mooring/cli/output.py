@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, object]
 
-__all__ = ["Format", "Output", "is_coloured", "write_table"]
+__all__ = ["Format", "Output", "display_width", "is_coloured", "write_table"]
 
 _GAP = "  "
 _ABSENT = "-"
@@ -66,12 +66,17 @@ class Output:
             case Format.TABLE:
                 write_table(sys.stdout, columns, list(rows))
             case Format.JSON:
-                _write_line(_to_json([dict(row) for row in rows], indent=2))
+                _write_list(rows)
             case Format.NDJSON:
                 for row in rows:
                     _write_line(_to_json(row))
             case Format.CSV:
                 _write_csv(columns, rows)
+
+    def cells(self, headings: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+        """Write cells for people under headings that are names of their own, as they are."""
+        shown = [[_show(cell) for cell in row] for row in [headings, *cells]]
+        _write_grid(sys.stdout, shown[0], shown[1:])
 
     def record(self, record: Row) -> None:
         """Write one record: lines of names and values, or one object or CSV row."""
@@ -134,10 +139,15 @@ def is_coloured(stream: TextIO) -> bool:
 def write_table(stream: TextIO, columns: Sequence[str], rows: Sequence[Row]) -> None:
     """Write rows under a header: bordered on a terminal, else aligned by spaces."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    is_terminal = stream.isatty()
+    _write_grid(stream, columns if is_terminal else [name.upper() for name in columns], cells)
+
+
+def _write_grid(stream: TextIO, headings: Sequence[str], cells: list[list[str]]) -> None:
     if stream.isatty():
-        _print_rich(stream, _rich_table(columns, cells))
+        _print_rich(stream, _rich_table(headings, cells))
         return
-    stream.writelines(_align([[column.upper() for column in columns], *cells]))
+    stream.writelines(_align([list(headings), *cells]))
 
 
 def _write_pairs(stream: TextIO, record: Row) -> None:
@@ -169,15 +179,16 @@ def _print_rich(stream: TextIO, table: Table) -> None:
 
 
 def _align(lines: list[list[str]]) -> Iterable[str]:
-    widths = [max(_width(cell) for cell in column) for column in zip(*lines, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = (
-            cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)
+            cell + " " * (width - display_width(cell))
+            for cell, width in zip(line, widths, strict=True)
         )
         yield _GAP.join(padded).rstrip() + "\n"
 
 
-def _width(text: str) -> int:
+def display_width(text: str) -> int:
     """Count the cells of a terminal that a text takes."""
     if text.isascii():
         return len(text)
@@ -209,9 +220,19 @@ def _to_json(value: object, *, indent: int | None = None, stream: TextIO | None 
     return json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8")
 
 
-def _write_line(text: str) -> None:
+def _write_line(text: str, end: str = "\n") -> None:
     # A name that is no valid Unicode is a lone surrogate here, and in JSON its escape.
-    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + end)
+
+
+def _write_list(rows: Iterable[Row]) -> None:
+    """Write a JSON list row by row, laid out as if it were written at once."""
+    separator = "[\n"
+    for row in rows:
+        text = _to_json(dict(row), indent=2).replace("\n", "\n  ")
+        _write_line(f"{separator}  {text}", end="")
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
 def _write_csv(columns: Sequence[str], rows: Iterable[Row]) -> None:

@@ -25,7 +25,6 @@ from mooring.directory.entries import (
     read_dropped,
     with_properties,
 )
-from mooring.directory.home import AtHome
 from mooring.directory.layout import (
     TABLE_SUFFIX,
     is_table_name,
@@ -37,6 +36,7 @@ from mooring.directory.manifest_backend import ManifestBackend, new_key
 from mooring.directory.properties import check_properties, merge_properties
 from mooring.directory.renaming import Renaming
 from mooring.directory.root_rows import RootRows, is_named
+from mooring.directory.versioned import Versioned
 from mooring.errors import (
     ConcurrentModificationError,
     ConflictError,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 __all__ = ["CompatBackend"]
 
 
-class CompatBackend(AtHome):
+class CompatBackend(Versioned):
     """A manifest catalog whose root also holds the `<name>.lance` directories."""
 
     def __init__(
@@ -526,11 +526,15 @@ class CompatBackend(AtHome):
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        managed_versioning: bool | None = None,
         shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings, and adopt a directory that others filled."""
         settings = self._listed.initialize(
-            default_ttl=default_ttl, adopt=adopt, allowed_locations=allowed_locations
+            default_ttl=default_ttl,
+            adopt=adopt,
+            allowed_locations=allowed_locations,
+            managed_versioning=managed_versioning,
         )
         if shared:
             self.manifest.share()

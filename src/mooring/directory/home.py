@@ -41,6 +41,7 @@ class Home:
         ids: IdSource | None = None,
         tables: TableFiles | None = None,
         settings: Settings | None = None,
+        managed_versioning: bool = False,
     ) -> None:
         """Open a place; nothing is written, and a missing root is an empty catalog.
 
@@ -52,6 +53,7 @@ class Home:
             ids: Makes nonces.
             tables: Writes tables; Lance does unless told otherwise.
             settings: Settings that are known already: nothing is read, probed or set up.
+            managed_versioning: Tell whoever opens a table to commit through the catalog.
 
         Raises:
             CatalogFormatError: the catalog is newer than this release.
@@ -62,9 +64,17 @@ class Home:
         self.clock = clock or SystemClock()
         self.ids = ids or RandomIds()
         self.settings = settings or load_settings(store)
+        self._managed_versioning = managed_versioning
+        # Versions that this process asked for and never heard of: location, branch, number.
+        self.unsettled: set[tuple[str, str | None, int]] = set()
         self._tables = tables
         self._ready = settings is not None
         self._opening = threading.Lock()
+
+    @property
+    def managed_versioning(self) -> bool:
+        """Whether whoever opens a table is told to commit through the catalog."""
+        return self._managed_versioning or self.settings.managed_versioning
 
     def open_tables(self) -> TableFiles:
         """Return what writes tables."""
@@ -106,6 +116,7 @@ class Home:
         adopted: bool | None = None,
         default_ttl: Ttl | None = None,
         allowed_locations: tuple[str, ...] | None = None,
+        managed_versioning: bool | None = None,
     ) -> Settings:
         """Save settings, as far as they change.
 
@@ -119,6 +130,11 @@ class Home:
             default_ttl_ms=default_ttl.ms if default_ttl else self.settings.default_ttl_ms,
             allowed_locations=(
                 self.settings.allowed_locations if allowed_locations is None else allowed_locations
+            ),
+            managed_versioning=(
+                self.settings.managed_versioning
+                if managed_versioning is None
+                else managed_versioning
             ),
         )
         if wanted != self.settings or self.settings.revision == 0:

@@ -14,7 +14,6 @@ from mooring.directory.commits import VersionCommits
 from mooring.directory.creation import Creation
 from mooring.directory.decisions import Hint, State
 from mooring.directory.entries import PROTECTED
-from mooring.directory.home import AtHome
 from mooring.directory.layout import (
     check_table_name,
     parse_state_file,
@@ -25,6 +24,7 @@ from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
 from mooring.directory.markers import Reservation
 from mooring.directory.purge import Purge
+from mooring.directory.versioned import Versioned
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["ListingBackend"]
 
 
-class ListingBackend(AtHome):
+class ListingBackend(Versioned):
     """A catalog whose tables are the `<name>.lance` directories of one root."""
 
     def __init__(
@@ -434,6 +434,7 @@ class ListingBackend(AtHome):
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        managed_versioning: bool | None = None,
         shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings, and adopt a directory that others filled.
@@ -443,6 +444,7 @@ class ListingBackend(AtHome):
             adopt: Lift the nested markers of other programs into decisions of ours, so that
                 listings need no longer look for them.
             allowed_locations: Where tables may lie outside of the root, from now on.
+            managed_versioning: Whether all are to commit through the catalog from now on.
             shared: Keep the numbers of the manifest's versions for other programs, for good.
 
         Raises:
@@ -460,6 +462,7 @@ class ListingBackend(AtHome):
             adopted=settings.adopted or adopt,
             default_ttl=default_ttl,
             allowed_locations=allowed_locations,
+            managed_versioning=managed_versioning,
         )
 
     def _lift_foreign_markers(self) -> None:

@@ -19,7 +19,6 @@ from mooring.directory.entries import (
     object_id_of,
     properties_of,
 )
-from mooring.directory.home import AtHome
 from mooring.directory.layout import check_table_name
 from mooring.directory.locations import is_outside
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
@@ -28,6 +27,7 @@ from mooring.directory.properties import check_properties
 from mooring.directory.registry import Registry
 from mooring.directory.sweeping import Sweep
 from mooring.directory.trash import Trash, nearest_retention, require_unprotected
+from mooring.directory.versioned import Versioned
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 __all__ = ["ManifestBackend", "key_of", "new_key", "open_manifest"]
 
 
-class ManifestBackend(AtHome):
+class ManifestBackend(Versioned):
     """A catalog whose objects are the rows of `__manifest`."""
 
     def __init__(
@@ -494,6 +494,7 @@ class ManifestBackend(AtHome):
         default_ttl: Ttl | None = None,
         adopt: bool = False,
         allowed_locations: tuple[str, ...] | None = None,
+        managed_versioning: bool | None = None,
         shared: bool = False,
     ) -> Settings:
         """Write the catalog's settings."""
@@ -503,7 +504,9 @@ class ManifestBackend(AtHome):
         if shared:
             self.manifest.share()
         return self.home.change_settings(
-            default_ttl=default_ttl, allowed_locations=allowed_locations
+            default_ttl=default_ttl,
+            allowed_locations=allowed_locations,
+            managed_versioning=managed_versioning,
         )
 
     # -- small things --------------------------------------------------------------------------

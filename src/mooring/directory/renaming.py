@@ -38,12 +38,13 @@ from mooring.errors import (
     MooringError,
     NotFoundError,
     ServiceUnavailableError,
+    UnsupportedError,
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
 from mooring.tables.manifest import TABLE
 from mooring.tables.seal import put_seal
-from mooring.tables.versions import VERSIONS_DIR, parse_manifest
+from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, parse_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,10 @@ class Renaming:
             NamespaceNotFoundError: the namespace it would lie in is not there.
             TableAlreadyExistsError: the new identifier is taken.
             ConcurrentModificationError: somebody else's change came first.
+            UnsupportedError: the table has branches.
         """
+        if self._store.list_dir(f"{table_dir(name)}/{BRANCHES_DIR}").directories:
+            raise _has_branches(name)
         fresh = RenameIntent(
             self._home.ids.new_id(), new, new_location(new, self._home.ids), self._home.author
         )
@@ -202,10 +206,15 @@ class Renaming:
         """Bring every file of the table to its new directory, but for the seal and markers.
 
         One that is gone again was another writer's, who was refused.
+
+        Raises:
+            UnsupportedError: the table has got a branch.
         """
         old = f"{table_dir(name)}/"
         for meta in self._store.list_prefix(table_dir(name)):
             path = meta.path.removeprefix(old)
+            if path.startswith(f"{BRANCHES_DIR}/"):
+                raise _has_branches(name)
             if _moves(path, sealed):
                 self._store.copy(meta.path, f"{location}/{path}")
 
@@ -324,9 +333,18 @@ class Renaming:
         self._check(draft, new)
 
 
+def _has_branches(name: str) -> UnsupportedError:
+    """Say why a table stays: a branch holds the path of the directory that it was made in."""
+    msg = (
+        f"table {quote(name)} has branches, which name its files by their path, and a rename moves"
+        " a table of the root; delete the branches first"
+    )
+    return UnsupportedError(msg)
+
+
 def _moves(path: str, sealed: int) -> bool:
     directory, _, file = path.rpartition("/")
     if directory == VERSIONS_DIR:
-        version = parse_manifest(file)
+        version = parse_record(file)
         return version is not None and version <= sealed
     return path != DEREGISTERED

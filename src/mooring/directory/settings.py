@@ -32,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         adopted: Whether listings need not look for nested markers of other programs.
         default_ttl_ms: How long dropped tables stay in the trash; None is for ever.
         allowed_locations: Where tables may lie outside the root: URIs or paths.
+        managed_versioning: Whether whoever opens a table through the catalog commits through it.
         nonce: Random; tells this revision from another with the same content.
         by: Who saved it.
         at_ms: When.
@@ -42,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adopted: bool = False
     default_ttl_ms: int | None = DEFAULT_TTL_MS
     allowed_locations: tuple[str, ...] = ()
+    managed_versioning: bool = False
     nonce: str = ""
     by: str = ""
     at_ms: int = 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mooring.identifiers import ObjectId
     from mooring.namespace.states import DroppedTable, TableStatus
+    from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["Backend", "Change", "CreateMode", "PurgeProgress", "PurgeReport", "TableInfo", "Ttl"]
 
@@ -104,6 +105,19 @@ class Backend(Protocol):
     @property
     def author(self) -> str:
         """In whose name changes are recorded."""
+        ...
+
+    @property
+    def managed_versioning(self) -> bool:
+        """Whether whoever opens a table through the catalog is to commit through it, too."""
+        ...
+
+    def require_writable(self) -> None:
+        """Refuse where no change may be made.
+
+        Raises:
+            ReadOnlyError: the catalog was opened read-only.
+        """
         ...
 
     def list_namespaces(
@@ -328,4 +342,77 @@ class Backend(Protocol):
 
     def table_history(self, table: ObjectId) -> list[Change]:
         """Tell what happened to a table in the catalog, oldest first."""
+        ...
+
+    def list_table_versions(
+        self,
+        table: ObjectId,
+        *,
+        branch: str | None = None,
+        limit: int | None = None,
+        known: TableInfo | None = None,
+    ) -> list[VersionRecord]:
+        """Return the versions of a table, the newest first; none for one without data.
+
+        Args:
+            table: The identifier.
+            branch: The branch; main unless given.
+            limit: At most so many.
+            known: What describing the table has just answered, where that was done.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            TableBranchNotFoundError: it has no such branch.
+        """
+        ...
+
+    def describe_table_version(
+        self, table: ObjectId, version: int, *, branch: str | None = None
+    ) -> VersionRecord:
+        """Return one version of a table.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            TableVersionNotFoundError: it has no such version.
+        """
+        ...
+
+    def create_table_version(
+        self,
+        table: ObjectId,
+        version: int,
+        manifest_path: str,
+        *,
+        branch: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        known: TableInfo | None = None,
+    ) -> VersionRecord:
+        """Make a manifest that was written a version of a table.
+
+        Args:
+            table: The identifier.
+            version: The number it must get.
+            manifest_path: Where the manifest was written.
+            branch: The branch; main unless given.
+            metadata: Kept with the record.
+            known: What describing the table answered before, where that was done.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier, or no longer.
+            ConcurrentModificationError: the version exists.
+            InvalidInputError: there is no such manifest, or the number leaves a gap.
+            UnknownOutcomeError: the store never said what was decided.
+        """
+        ...
+
+    def delete_table_versions(
+        self, table: ObjectId, ranges: Sequence[VersionRange], *, branch: str | None = None
+    ) -> int:
+        """Delete the records of versions, and never data; return how many there were.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            InvalidInputError: a range makes no sense.
+            InvalidTableStateError: what is left would not be the table any more.
+        """
         ...

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Capabilities", "Listing", "ObjectMeta", "ObjectTag", "Store", "StoredObject"]
 
@@ -133,6 +133,17 @@ class Store(Protocol):
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """List every object below a directory."""
+        ...
+
+    def iter_dir(self, path: str, *, after: str = "") -> Iterator[ObjectMeta]:
+        """Go through the objects directly in a directory, in the order of their names.
+
+        A service is asked only as far as somebody goes on, some thousand objects at a time.
+
+        Args:
+            path: The directory; an absent one is empty.
+            after: Begin with the first name after this one.
+        """
         ...
 
     def prune(self, path: str) -> None:

@@ -145,6 +145,13 @@ class LocalStore:
         with _translated(path):
             return list(_walk(top, path))
 
+    def iter_dir(self, path: str, *, after: str = "") -> Iterator[ObjectMeta]:
+        """Scan a directory once, and look at its files one by one as they are wanted."""
+        top = self._resolve_inside(path)
+        for name in sorted(name for name in self.list_dir(path).files if name > after):
+            with _translated(path), suppress(*_ABSENT):
+                yield _meta(f"{path}/{name}", os.lstat(os.path.join(top, name)))  # noqa: PTH118
+
     def prune(self, path: str) -> None:
         """Remove a directory, and those below it, as far as they are empty."""
         for directory, _, _ in os.walk(self._resolve(path), topdown=False):

@@ -57,6 +57,7 @@ _CLIENT_OPTIONS = {
     "user_agent",
 }
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_PAGE = 1000
 _DELETE_BATCH = 1000
 _STATUS = re.compile(r"status code: (\d{3})")
 _HEADS_AT_ONCE = 32
@@ -147,6 +148,17 @@ class RemoteStore:
         with _translated(path):
             found = obstore.list(self._store, path or None)
             return [_meta(entry) for batch in found for entry in batch if entry["path"] != path]
+
+    def iter_dir(self, path: str, *, after: str = "") -> Iterator[ObjectMeta]:
+        """List one level lazily: a request per thousand objects that are wanted."""
+        start = len(path) + 1
+        offset = f"{path}/{after}" if after else None
+        with _translated(path):
+            for batch in obstore.list(self._store, path, offset=offset, chunk_size=_PAGE):
+                for entry in batch:
+                    name = entry["path"][start:]
+                    if name and "/" not in name:
+                        yield _meta(entry)
 
     def prune(self, path: str) -> None:
         """Do nothing: there are no empty directories."""

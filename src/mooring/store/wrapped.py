@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, Store, StoredObject
 
@@ -75,6 +75,11 @@ class WrappedStore:
     def list_prefix(self, path: str) -> list[ObjectMeta]:
         """List everything below."""
         return self._around(Call("list_prefix", path), lambda: self.inner.list_prefix(path))
+
+    def iter_dir(self, path: str, *, after: str = "") -> Iterator[ObjectMeta]:
+        """List one level; as one call, so that all of it is seen at once."""
+        call = Call("iter_dir", path)
+        return iter(self._around(call, lambda: list(self.inner.iter_dir(path, after=after))))
 
     def prune(self, path: str) -> None:
         """Remove empty directories; not a request."""

@@ -1,14 +1,28 @@
-"""What a catalog needs of a table format to create tables: data first, then one deciding commit."""
+"""What a catalog and the tables in it need of each other: staged data, version records."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
-__all__ = ["StagedTable", "TableFiles", "Write"]
+__all__ = [
+    "AT_MS",
+    "BY",
+    "Ledger",
+    "StagedTable",
+    "TableFiles",
+    "VersionRange",
+    "VersionRecord",
+    "Write",
+]
+
+# What is kept with a write: who, and when.
+BY, AT_MS = "mooring.by", "mooring.at_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +73,86 @@ class TableFiles(Protocol):
 
         Returns:
             False, and nothing changed, where that version exists already or the older is gone.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """One version of a table.
+
+    Attributes:
+        version: Its number.
+        manifest_path: The key of its manifest, as Lance's own object store knows it.
+        size_bytes: The manifest's size.
+        e_tag: The store's tag of it.
+        at_ms: When it was made.
+        metadata: What its writer gave with it.
+    """
+
+    version: int
+    manifest_path: str
+    size_bytes: int | None = None
+    e_tag: str | None = None
+    at_ms: int | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """Versions from ``start`` to before ``end``; an end of -1 is after the newest."""
+
+    start: int
+    end: int
+
+    def __contains__(self, version: object) -> bool:
+        """Whether a version is one of them."""
+        if not isinstance(version, int):
+            return False
+        return self.start <= version and (self.end == -1 or version < self.end)
+
+
+class Ledger(Protocol):
+    """Decides about the versions of one table."""
+
+    def prepare(self) -> None:
+        """Before a change: refuse where none may be made.
+
+        Raises:
+            ReadOnlyError: the catalog was opened read-only.
+        """
+        ...
+
+    def newest(self, branch: str | None) -> VersionRecord | None:
+        """Return the newest version; None for a table without any."""
+        ...
+
+    def newest_first(self, branch: str | None, limit: int | None = None) -> list[VersionRecord]:
+        """Return the versions, or some of them, the newest first."""
+        ...
+
+    def confirm(self) -> None:
+        """After a change that makes no version: acknowledge it only if the table is still there.
+
+        Raises:
+            TableNotFoundError: the table was dropped or renamed meanwhile.
+        """
+        ...
+
+    def describe(self, version: int, branch: str | None) -> VersionRecord:
+        """Return one version.
+
+        Raises:
+            TableVersionNotFoundError: there is no such version.
+        """
+        ...
+
+    def create(self, version: int, staged_path: str, branch: str | None) -> VersionRecord:
+        """Make a staged manifest a version.
+
+        Raises:
+            ConcurrentModificationError: the version exists.
+            TableNotFoundError: the table was dropped meanwhile.
+            UnknownOutcomeError: the store never said what was decided.
         """
         ...

@@ -11,7 +11,6 @@ Spec: objects-and-relationships, "External Manifest Store".
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from mooring.errors import (
     ConcurrentModificationError,
@@ -19,6 +18,8 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.store.numbered import create_once
+from mooring.tables.ledger_client import Response
+from mooring.tables.records import key_for_lance
 from mooring.tables.versions import VERSIONS_DIR, list_versions, manifest_path
 
 if TYPE_CHECKING:
@@ -27,19 +28,6 @@ if TYPE_CHECKING:
     from mooring.store import Store
 
 __all__ = ["VersionArbiter"]
-
-
-class _Response(dict[str, Any]):
-    """A response as Lance reads it: a mapping that can dump itself and has attributes."""
-
-    def model_dump(self, **_: object) -> dict[str, Any]:
-        return dict(self)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # a wire shape of several types
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
 
 
 class VersionArbiter:
@@ -78,7 +66,7 @@ class VersionArbiter:
         """Identify this namespace in Lance's caches: never the same twice."""
         return f"mooring-arbiter-{id(self)}"
 
-    def list_table_versions(self, request: dict[str, Any]) -> _Response:
+    def list_table_versions(self, request: dict[str, Any]) -> Response:
         """Answer the newest version there is.
 
         Raises:
@@ -86,10 +74,10 @@ class VersionArbiter:
         """
         del request
         if self._like and self.decided is None:
-            return _Response(versions=[self._entry(*self._newest_before())])
+            return Response(versions=[self._entry(*self._newest_before())])
         known = list_versions(self._store, self._table_dir)
         newest = max(known, default=0)
-        return _Response(versions=[self._entry(newest, known[newest])] if newest else [])
+        return Response(versions=[self._entry(newest, known[newest])] if newest else [])
 
     def _newest_before(self) -> tuple[int, str]:
         paths = [
@@ -101,7 +89,7 @@ class VersionArbiter:
             raise self._taken(self._expected)
         return self._expected - 1, paths[0]
 
-    def describe_table_version(self, request: dict[str, Any]) -> _Response:
+    def describe_table_version(self, request: dict[str, Any]) -> Response:
         """Answer where a version's manifest is.
 
         Raises:
@@ -112,9 +100,9 @@ class VersionArbiter:
         if path is None:
             msg = f"'{self._table_dir}' has no version {version}"
             raise TableVersionNotFoundError(msg)
-        return _Response(version=self._entry(version, path))
+        return Response(version=self._entry(version, path))
 
-    def create_table_version(self, request: dict[str, Any]) -> _Response:
+    def create_table_version(self, request: dict[str, Any]) -> Response:
         """Make a staged manifest the expected version.
 
         Raises:
@@ -140,18 +128,11 @@ class VersionArbiter:
             self._store.delete([staged])
         if not self.decided:
             raise self._taken(version)
-        return _Response(version=self._entry(version, final))
+        return Response(version=self._entry(version, final))
 
     def _taken(self, version: int) -> ConcurrentModificationError:
         msg = f"version {version} of '{self._table_dir}' was made by another writer"
         return ConcurrentModificationError(msg)
 
     def _entry(self, version: int, path: str) -> dict[str, Any]:
-        return {"version": version, "manifest_path": _key_for_lance(self._store.location(path))}
-
-
-def _key_for_lance(location: str) -> str:
-    """Return the key by which Lance's own object store knows a location."""
-    if "://" not in location:
-        return location.lstrip("/")
-    return unquote(urlsplit(location).path).lstrip("/")
+        return {"version": version, "manifest_path": key_for_lance(self._store.location(path))}

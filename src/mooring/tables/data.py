@@ -6,25 +6,23 @@ import uuid
 from typing import TYPE_CHECKING, cast
 
 import lance
-import pyarrow as pa
 from lance.fragment import write_fragments
 
 from mooring.errors import (
     ConcurrentModificationError,
-    InvalidInputError,
     MooringError,
     ServiceUnavailableError,
     TableSchemaValidationError,
     UnsupportedError,
 )
-from mooring.tables.api import StagedTable, Write
+from mooring.tables.api import AT_MS, BY, StagedTable, Write
 from mooring.tables.opening import open_at
 from mooring.tables.strict import commit_strictly, sweep_transaction
 from mooring.tables.versions import list_versions, newest_version
+from mooring.tables.watched_rows import WatchedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    import pyarrow as pa
     from lance.fragment import FragmentMetadata
 
     BaseOperation = lance.LanceOperation.BaseOperation
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["LanceTables"]
 
 
-_BY, _AT_MS = "mooring.by", "mooring.at_ms"
 _RECENT = 1000
 
 
@@ -69,12 +66,12 @@ class LanceTables:
             ConcurrentModificationError: somebody else's first version came in between.
             ServiceUnavailableError: the data could not be written.
         """
-        source = _WatchedRows(rows)
+        source = WatchedRows(rows)
         try:
             fragments = self._write(table_dir, source)
         except (ValueError, OSError, RuntimeError, NotImplementedError) as exc:
             self._prune(table_dir)
-            raise source.explain(exc) from exc
+            raise source.failure or _explain(exc) from exc
         files = tuple(
             f"{table_dir}/data/{file.path}" for fragment in fragments for file in fragment.files
         )
@@ -86,7 +83,7 @@ class LanceTables:
             raise
         return staged
 
-    def _write(self, table_dir: str, source: _WatchedRows) -> list[FragmentMetadata]:
+    def _write(self, table_dir: str, source: WatchedRows) -> list[FragmentMetadata]:
         # Lance warns about an overwrite of nothing and refuses a creation over something.
         is_new = not newest_version(self._store, table_dir)
         options = dict(self._store.options) or None
@@ -107,12 +104,13 @@ class LanceTables:
             return []
         dataset = open_at(self._store.location(table_dir), self._store.options)
         found = []
-        for transaction in reversed(dataset.get_transactions(_RECENT)):
+        # Not by the version a transaction was made on: Lance moves it behind others.
+        for back, transaction in enumerate(dataset.get_transactions(_RECENT)):
             properties = (transaction and transaction.transaction_properties) or {}
-            if transaction and _BY in properties:
-                at_ms = int(properties.get(_AT_MS, 0))
-                found.append(Write(transaction.read_version + 1, properties[_BY], at_ms))
-        return found
+            if BY in properties:
+                at_ms = int(properties.get(AT_MS, 0))
+                found.append(Write(dataset.version - back, properties[BY], at_ms))
+        return found[::-1]
 
     def commit(self, staged: StagedTable, version: int) -> bool:
         """Commit the staged data as exactly ``version``; False where it exists."""
@@ -154,7 +152,7 @@ class LanceTables:
             operation=operation,
             version=version,
             nonce=nonce,
-            properties={_BY: self._author, _AT_MS: str(self._clock.now_ms())},
+            properties={BY: self._author, AT_MS: str(self._clock.now_ms())},
         )
         return committed is not False
 
@@ -167,28 +165,8 @@ class LanceTables:
             self._store.prune(table_dir)
 
 
-class _WatchedRows:
-    """Rows on their way to Lance, which would report a failure of theirs as one of its own."""
-
-    def __init__(self, rows: pa.RecordBatchReader) -> None:
-        self._rows = rows
-        self._failure: Exception | None = None
-        self.reader = pa.RecordBatchReader.from_batches(rows.schema, self._batches())
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._rows
-        except Exception as exc:
-            self._failure = exc
-            raise
-
-    def explain(self, failure: Exception) -> MooringError:
-        """Word what went wrong while these rows were written."""
-        if isinstance(self._failure, MooringError):
-            return self._failure
-        if self._failure is not None:
-            return InvalidInputError(f"the rows could not be read to their end: {self._failure}")
-        reason = str(failure).partition(", /")[0]
-        if isinstance(failure, ValueError | NotImplementedError) or "nsupported" in reason:
-            return TableSchemaValidationError(f"Lance cannot store this data: {reason}")
-        return ServiceUnavailableError(f"Lance could not write the data: {reason}")
+def _explain(failure: Exception) -> MooringError:
+    reason = str(failure).partition(", /")[0]
+    if isinstance(failure, ValueError | NotImplementedError) or "nsupported" in reason:
+        return TableSchemaValidationError(f"Lance cannot store this data: {reason}")
+    return ServiceUnavailableError(f"Lance could not write the data: {reason}")

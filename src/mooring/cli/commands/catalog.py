@@ -61,6 +61,13 @@ def init_command(
             " be repeated.",
         ),
     ] = None,
+    managed: Annotated[
+        bool | None,
+        typer.Option(
+            "--managed-versions/--no-managed-versions",
+            help="Whether Lance commits through the catalog, for whoever opens a table through it.",
+        ),
+    ] = None,
     shared: Annotated[
         bool,
         typer.Option(
@@ -79,7 +86,11 @@ def init_command(
     allowed = _parse_locations(allow_location) if allow_location else None
     backend = directory_of(session.open_catalog(may_create=True))
     settings = backend.initialize(
-        default_ttl=ttl, adopt=adopt, allowed_locations=allowed, shared=shared
+        default_ttl=ttl,
+        adopt=adopt,
+        allowed_locations=allowed,
+        managed_versioning=managed,
+        shared=shared,
     )
     _tell_settings(session, backend, settings)
     if shared:
@@ -183,6 +194,7 @@ def _tell_settings(session: Session, backend: DirectoryBackend, settings: Settin
         "adopted": settings.adopted,
         "default_ttl_ms": settings.default_ttl_ms,
         "allowed_locations": list(settings.allowed_locations),
+        "managed_versioning": settings.managed_versioning,
         "revision": settings.revision,
     }
     session.output.change(record, f"catalog at '{location}' is ready; dropped tables stay {stay}")

@@ -26,11 +26,22 @@ def doctor_command(
             help="Also write and delete an object, to prove the store safe and compare clocks.",
         ),
     ] = False,
+    operations: Annotated[
+        bool,
+        typer.Option(
+            "--operations",
+            help="Call every operation of the specification on throw-away catalogs of every mode,"
+            " and on the reference implementation beside; your catalog is left alone.",
+        ),
+    ] = False,
 ) -> None:
     """Check settings, store and catalog; nothing is written without --write-probe.
 
     Ends with 1 where something is wrong; warnings end with 0.
     """
+    if operations:
+        _show_operations(session)
+        return
     from mooring.cli.diagnosis import PROBLEM, diagnose
 
     session = session.at(uri)
@@ -40,6 +51,15 @@ def doctor_command(
     _sum_up(session, findings)
     if any(finding.status == PROBLEM for finding in findings):
         raise typer.Exit(1)
+
+
+def _show_operations(session: Session) -> None:
+    from mooring.cli.progress import show_progress
+    from mooring.survey import COLUMNS, compare
+
+    with show_progress(session.output) as meter:
+        rows = compare(meter)
+    session.output.rows(["operation", *COLUMNS, "note"], rows)
 
 
 def _sum_up(session: Session, findings: list[Finding]) -> None:

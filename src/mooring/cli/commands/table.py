@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.commands.catalog import All, show_tables
-from mooring.cli.listing import as_time, state_word
 from mooring.cli.options import (
-    AnyName,
     DeregisteredName,
     LiveName,
     NewName,
@@ -209,32 +207,6 @@ def rename_command(
     )
 
 
-@app.command("history")
-@command
-def history_command(session: Session, name: AnyName) -> None:
-    """Show what happened to a table in the catalog, oldest first, whatever it is now."""
-    from mooring.errors import TableNotFoundError
-    from mooring.identifiers import quote
-    from mooring.namespace.states import NotFound
-
-    catalog = session.open_catalog()
-    changes = catalog.history(name)
-    if not changes and isinstance(catalog.table_status(name), NotFound):
-        msg = f"there is no table {quote(name)}, and there never was"
-        raise TableNotFoundError(msg)
-    rows = [
-        {
-            "action": change.action,
-            "state": state_word(change.state),
-            "version": change.version,
-            "by": change.by,
-            "at": as_time(change.at_ms),
-        }
-        for change in changes
-    ]
-    session.output.rows(["action", "state", "version", "by", "at"], rows)
-
-
 def _gather(
     pairs: Sequence[str] | None,
     description: str | None,
@@ -249,11 +221,11 @@ def _gather(
 def _describe(
     catalog: Catalog, info: TableInfo
 ) -> tuple[dict[str, object], list[dict[str, object]] | None]:
-    from mooring.catalog import Table
     from mooring.directory.entries import PROTECTED
+    from mooring.table import Table
 
     is_declared = bool(info.is_only_declared)
-    dataset = None if is_declared else Table(catalog, info).to_lance()
+    dataset = None if is_declared else Table(catalog.backend, info).to_lance()
     record: dict[str, object] = {
         "name": str(info.id),
         "location": info.location,

@@ -1,74 +1,39 @@
-"""A backend as a LanceNamespace: requests in, responses out, errors of the specification.
-
-Nothing is decided here; each method reads a request, calls one method of the backend and words
-its answer.
+"""Requests about namespaces and about the lives of tables.
 
 Spec: lance-rest-openapi, the models; objects-and-relationships, identifiers.
 """
 
 from __future__ import annotations
 
-import functools
-import io
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import lance_namespace as spec
-from lance_namespace.errors import from_error_code
 from lance_namespace_urllib3_client.models.json_arrow_schema import JsonArrowSchema
 from lance_namespace_urllib3_client.models.table_basic_stats import TableBasicStats
 
 from mooring.clock import parse_ttl
-from mooring.errors import (
-    InvalidInputError,
-    MooringError,
-    NamespaceNotFoundError,
-    UnsupportedError,
-)
-from mooring.identifiers import ObjectId
+from mooring.config import is_secret
+from mooring.errors import NamespaceNotFoundError, UnsupportedError
+from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.lance.requests import Requests, choose, read_ipc, table_id, worded
 from mooring.namespace.paging import cut, take_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    import pyarrow as pa
-
-    from mooring.namespace.api import Backend, PurgeReport, TableInfo
+    from mooring.namespace.api import PurgeReport, TableInfo
     from mooring.namespace.states import DroppedTable, TableStatus
 
-__all__ = ["LanceAdapter"]
-
-Method = TypeVar("Method", bound="Callable[..., Any]")
+__all__ = ["CatalogRequests"]
 
 
-def _worded(method: Method) -> Method:
-    """Raise the specification's error of the same code."""
-
-    @functools.wraps(method)
-    def wrapper(*args: object, **kwargs: object) -> object:
-        try:
-            return method(*args, **kwargs)
-        except MooringError as exc:
-            raise from_error_code(exc.code, str(exc)) from exc
-
-    return cast("Method", wrapper)
-
-
-class LanceAdapter(spec.LanceNamespace):
-    """Any backend, spoken to in the words of the Lance namespace specification."""
-
-    def __init__(self, backend: Backend, name: str) -> None:
-        """Adapt a backend; ``name`` identifies it in messages and caches."""
-        self._backend = backend
-        self._name = name
-
-    def namespace_id(self) -> str:
-        """Identify the catalog, in messages and in Lance's caches."""
-        return self._name
+class CatalogRequests(Requests):
+    """Namespaces, and the lives of tables."""
 
     # -- namespaces --------------------------------------------------------------------------
 
-    @_worded
+    @worded
     def list_namespaces(self, request: spec.ListNamespacesRequest) -> spec.ListNamespacesResponse:
         """Name the direct child namespaces."""
         parent = ObjectId.of(request.id)
@@ -79,7 +44,7 @@ class LanceAdapter(spec.LanceNamespace):
         page, token = take_page(list_names, request.page_token, request.limit)
         return spec.ListNamespacesResponse(namespaces=page, page_token=token)
 
-    @_worded
+    @worded
     def describe_namespace(
         self, request: spec.DescribeNamespaceRequest
     ) -> spec.DescribeNamespaceResponse:
@@ -87,7 +52,7 @@ class LanceAdapter(spec.LanceNamespace):
         properties = self._backend.describe_namespace(ObjectId.of(request.id))
         return spec.DescribeNamespaceResponse(properties=dict(properties))
 
-    @_worded
+    @worded
     def create_namespace(
         self, request: spec.CreateNamespaceRequest
     ) -> spec.CreateNamespaceResponse:
@@ -97,11 +62,11 @@ class LanceAdapter(spec.LanceNamespace):
         )
         return spec.CreateNamespaceResponse(properties=dict(properties))
 
-    @_worded
+    @worded
     def drop_namespace(self, request: spec.DropNamespaceRequest) -> spec.DropNamespaceResponse:
         """Drop softly; ``skip`` makes an absent one fine, ``cascade`` takes all in it along."""
-        skip = _choose(request.mode, ("fail", "skip"), "mode") == "skip"
-        cascade = _choose(request.behavior, ("restrict", "cascade"), "behavior") == "cascade"
+        skip = choose(request.mode, ("fail", "skip"), "mode") == "skip"
+        cascade = choose(request.behavior, ("restrict", "cascade"), "behavior") == "cascade"
         ttl = (request.context or {}).get("ttl")
         try:
             properties = self._backend.drop_namespace(
@@ -115,7 +80,7 @@ class LanceAdapter(spec.LanceNamespace):
             properties = {}
         return spec.DropNamespaceResponse(properties=dict(properties))
 
-    @_worded
+    @worded
     def namespace_exists(
         self, request: spec.NamespaceExistsRequest
     ) -> spec.NamespaceExistsResponse:
@@ -125,7 +90,7 @@ class LanceAdapter(spec.LanceNamespace):
 
     # -- tables ------------------------------------------------------------------------------
 
-    @_worded
+    @worded
     def list_tables(self, request: spec.ListTablesRequest) -> spec.ListTablesResponse:
         """Name the direct child tables; without a limit all of them."""
         namespace = ObjectId.of(request.id)
@@ -139,10 +104,10 @@ class LanceAdapter(spec.LanceNamespace):
         page, token = take_page(list_names, request.page_token, request.limit)
         return spec.ListTablesResponse(tables=page, page_token=token)
 
-    @_worded
+    @worded
     def describe_table(self, request: spec.DescribeTableRequest) -> spec.DescribeTableResponse:
         """Locate a table and, where asked, open it."""
-        table = _table_id(request.id)
+        table = table_id(request.id)
         detailed = bool(request.load_detailed_metadata)
         info = self._backend.describe_table(
             table, check_declared=bool(request.check_declared) or detailed
@@ -150,42 +115,51 @@ class LanceAdapter(spec.LanceNamespace):
         response = spec.DescribeTableResponse(
             location=info.location,
             table_uri=_uri(info.location) if request.with_table_uri else None,
-            storage_options=_options(info),
+            storage_options=_options(info, vend=request.vend_credentials),
             properties=dict(info.properties),
             is_only_declared=info.is_only_declared,
+            managed_versioning=self._backend.managed_versioning or None,
         )
         chosen = request.version is not None or request.tag or request.branch
         if chosen or (detailed and not info.is_only_declared):
             self._add_details(response, table, info, request)
         return response
 
-    @_worded
+    @worded
     def table_exists(self, request: spec.TableExistsRequest) -> spec.TableExistsResponse:
         """Answer where the table exists; raise where it does not."""
-        info = self._backend.describe_table(_table_id(request.id))
+        table = table_id(request.id)
+        self._backend.describe_table(table)
         if request.version is not None:
-            _open(info, request.version)
+            self._backend.describe_table_version(table, request.version)
         return spec.TableExistsResponse()
 
-    @_worded
+    @worded
     def declare_table(self, request: spec.DeclareTableRequest) -> spec.DeclareTableResponse:
         """Reserve a name and a location."""
-        table = _table_id(request.id)
+        table = table_id(request.id)
         info = self._backend.declare_table(table, request.location, request.properties)
         return spec.DeclareTableResponse(
             location=info.location,
-            storage_options=_options(info),
+            storage_options=_options(info, vend=request.vend_credentials),
             properties=dict(info.properties) or None,
+            managed_versioning=self._backend.managed_versioning or None,
         )
 
-    @_worded
+    @worded
     def create_table(
         self, request: spec.CreateTableRequest, request_data: bytes
     ) -> spec.CreateTableResponse:
         """Create a table from an Arrow IPC stream."""
-        table = _table_id(request.id)
+        table = table_id(request.id)
         mode = CreateMode.parse(request.mode)
-        rows = _read_ipc(request_data)
+        if request.storage_options:
+            msg = (
+                "a table is written with the storage options of the catalog, which its commit"
+                f" needs, too; open the catalog with {', '.join(sorted(request.storage_options))}"
+            )
+            raise UnsupportedError(msg)
+        rows = read_ipc(request_data)
         info = self._backend.create_table(table, rows, mode, request.properties)
         return spec.CreateTableResponse(
             location=info.location,
@@ -194,60 +168,70 @@ class LanceAdapter(spec.LanceNamespace):
             properties=dict(info.properties),
         )
 
-    @_worded
+    @worded
     def register_table(self, request: spec.RegisterTableRequest) -> spec.RegisterTableResponse:
         """Give a name to a table in the catalog's storage."""
         mode = CreateMode.parse(request.mode, (CreateMode.CREATE, CreateMode.OVERWRITE))
         info = self._backend.register_table(
-            _table_id(request.id), request.location, mode, request.properties
+            table_id(request.id), request.location, mode, request.properties
         )
         return spec.RegisterTableResponse(
             location=info.location, properties=dict(info.properties) or None
         )
 
-    @_worded
+    @worded
     def deregister_table(
         self, request: spec.DeregisterTableRequest
     ) -> spec.DeregisterTableResponse:
         """Forget a name and keep the bytes."""
-        info = self._backend.deregister_table(_table_id(request.id))
+        info = self._backend.deregister_table(table_id(request.id))
         return spec.DeregisterTableResponse(id=list(info.id.names), location=info.location)
 
-    @_worded
+    @worded
     def rename_table(self, request: spec.RenameTableRequest) -> spec.RenameTableResponse:
         """Give a table another name."""
-        table = _table_id(request.id)
+        table = table_id(request.id)
         parent = request.new_namespace_id
         namespace = table.parent if parent is None else ObjectId.of(parent)
         self._backend.rename_table(table, namespace.child(request.new_table_name))
         return spec.RenameTableResponse()
 
-    @_worded
+    @worded
     def drop_table(self, request: spec.DropTableRequest) -> spec.DropTableResponse:
         """Drop softly; ``context["ttl"]`` says for how long the table can come back."""
         ttl = (request.context or {}).get("ttl")
         info = self._backend.drop_table(
-            _table_id(request.id), None if ttl is None else Ttl(parse_ttl(ttl))
+            table_id(request.id), None if ttl is None else Ttl(parse_ttl(ttl))
         )
         return spec.DropTableResponse(id=list(info.id.names), location=info.location)
 
-    @_worded
+    @worded
     def list_all_tables(self, request: spec.ListTablesRequest) -> spec.ListTablesResponse:
         """Return the identifiers of all tables, in string style."""
-        keys = [str(table) for table in self._backend.list_all_tables()]
+        if request.include_declared is False:
+            keys = sorted(str(table) for table in self._written_tables(ROOT))
+        else:
+            keys = [str(table) for table in self._backend.list_all_tables()]
         page, token = take_page(
             lambda after, limit: cut(keys, after, limit), request.page_token, request.limit
         )
         return spec.ListTablesResponse(tables=page, page_token=token)
 
+    def _written_tables(self, namespace: ObjectId) -> Iterator[ObjectId]:
+        """Go through the tables that are more than declared, namespace by namespace."""
+        for name in self._backend.list_tables(namespace, include_declared=False):
+            yield namespace.child(name)
+        for name in self._backend.list_namespaces(namespace):
+            yield from self._written_tables(namespace.child(name))
+
     # -- what the specification has no words for -------------------------------------------------
 
-    @_worded
+    @worded
     def undrop_namespace(self, id: Sequence[str]) -> int:  # noqa: A002  # the API's word
         """Bring a dropped namespace back with all that was dropped with it; tell how many."""
         return self._backend.undrop_namespace(ObjectId.of(id))
 
-    @_worded
+    @worded
     def update_namespace(
         self,
         id: Sequence[str],  # noqa: A002  # the API's word
@@ -256,38 +240,38 @@ class LanceAdapter(spec.LanceNamespace):
         """Change properties of a namespace; None removes one."""
         return dict(self._backend.update_namespace(ObjectId.of(id), updates))
 
-    @_worded
+    @worded
     def table_status(self, id: Sequence[str]) -> TableStatus:  # noqa: A002  # the API's word
         """Tell whether a table is live, dropped or not there."""
-        return self._backend.table_status(_table_id(id))
+        return self._backend.table_status(table_id(id))
 
-    @_worded
+    @worded
     def undrop_table(
         self,
         id: Sequence[str],  # noqa: A002  # the API's word
         new_id: Sequence[str] | None = None,
     ) -> None:
         """Make a dropped table live again."""
-        new = None if new_id is None else _table_id(new_id)
-        self._backend.undrop_table(_table_id(id), new)
+        new = None if new_id is None else table_id(new_id)
+        self._backend.undrop_table(table_id(id), new)
 
-    @_worded
+    @worded
     def list_purgable_tables(self, deleted_before: int | None = None) -> list[DroppedTable]:
         """List the trash; ``deleted_before`` is in milliseconds since 1970."""
         return self._backend.list_purgable_tables(deleted_before)
 
-    @_worded
+    @worded
     def purge_table(self, id: Sequence[str]) -> None:  # noqa: A002  # the API's word
         """Delete the bytes of a dropped table."""
-        self._backend.purge_table(_table_id(id))
+        self._backend.purge_table(table_id(id))
 
-    @_worded
+    @worded
     def purge_tables(self, ids: Sequence[Sequence[str]] | None = None) -> PurgeReport:
         """Purge exactly these tables, or all that are expired."""
-        tables = None if ids is None else [_table_id(names) for names in ids]
+        tables = None if ids is None else [table_id(names) for names in ids]
         return self._backend.purge_tables(tables)
 
-    @_worded
+    @worded
     def protect_table(
         self,
         id: Sequence[str],  # noqa: A002  # the API's word
@@ -295,7 +279,7 @@ class LanceAdapter(spec.LanceNamespace):
         protected: bool = True,
     ) -> None:
         """Make drops of a table refuse, or allow them again."""
-        self._backend.protect_table(_table_id(id), protected=protected)
+        self._backend.protect_table(table_id(id), protected=protected)
 
     # -- small things ----------------------------------------------------------------------------
 
@@ -306,15 +290,12 @@ class LanceAdapter(spec.LanceNamespace):
         info: TableInfo,
         request: spec.DescribeTableRequest,
     ) -> None:
-        if request.tag and (request.version is not None or request.branch):
-            msg = "a tag names a version: give it without a version or branch"
-            raise InvalidInputError(msg)
-        if request.branch:
-            msg = "this release describes the main branch only"
-            raise UnsupportedError(msg)
-        from mooring.tables.schema import schema_to_json  # imports pyarrow
+        from mooring.namespace.located import locate  # imports lance
+        from mooring.tables.handle import At
+        from mooring.tables.schema import schema_to_json
 
-        dataset = _open(info, request.tag or request.version)  # a tag, a version, or neither
+        at = At(request.version, request.tag or None, request.branch)
+        dataset = locate(self._backend, table, info).open(at)
         stats = dataset.stats.dataset_stats()
         response.table = table.name
         response.namespace = list(table.parent.names)
@@ -326,25 +307,12 @@ class LanceAdapter(spec.LanceNamespace):
         response.metadata = dict(dataset.metadata)
 
 
-def _table_id(names: Sequence[str] | None) -> ObjectId:
-    table = ObjectId.of(names)
-    if table.is_root:
-        msg = "a table's identifier needs at least one name"
-        raise InvalidInputError(msg)
-    return table
-
-
-def _choose(text: str | None, allowed: tuple[str, ...], what: str) -> str:
-    """Read a word in any case; the first one is the default."""
-    chosen = (text or allowed[0]).lower()
-    if chosen not in allowed:
-        msg = f"'{text}' is not a {what} of this operation: use one of {', '.join(allowed)}"
-        raise InvalidInputError(msg)
-    return chosen
-
-
-def _options(info: TableInfo) -> dict[str, str] | None:
-    return dict(info.storage_options) or None
+def _options(info: TableInfo, *, vend: bool | None = None) -> dict[str, str] | None:
+    """Tell how storage is reached; without secrets where they are not wanted."""
+    options = dict(info.storage_options)
+    if vend is False:
+        options = {key: value for key, value in options.items() if not is_secret(key)}
+    return options or None
 
 
 def _uri(location: str) -> str:
@@ -353,20 +321,3 @@ def _uri(location: str) -> str:
     from pathlib import Path
 
     return Path(location).as_uri()
-
-
-def _read_ipc(body: bytes) -> pa.RecordBatchReader:
-    import pyarrow as pa
-    import pyarrow.ipc
-
-    try:
-        return pyarrow.ipc.open_stream(io.BytesIO(body))
-    except (pa.ArrowInvalid, OSError) as exc:
-        msg = f"the request's body is not an Arrow IPC stream: {exc}"
-        raise InvalidInputError(msg) from exc
-
-
-def _open(info: TableInfo, version: int | str | None) -> Any:  # noqa: ANN401  # a LanceDataset
-    from mooring.tables.opening import open_at  # imports lance
-
-    return open_at(info.location, info.storage_options, version)

@@ -1,0 +1,223 @@
+"""``mooring table column``: add, alter, fill and drop the columns of a table."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mooring.cli.closeness import open_table, suggesting
+from mooring.cli.completion import complete_columns
+from mooring.cli.options import LiveName, command, group
+from mooring.cli.session import Session, parse_pairs
+from mooring.cli.states import Branch, restore_line
+from mooring.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from mooring.tables.new_columns import NewColumn
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+Column = Annotated[
+    str,
+    typer.Argument(
+        metavar="COLUMN",
+        help="A column; a.b is b in the struct a.",
+        autocompletion=complete_columns,
+    ),
+]
+_VECTOR = re.compile(r"(\w+)\[(\d+)\]")
+
+
+@app.callback(invoke_without_command=True)
+@group
+def column() -> None:
+    """Columns of a table; "mooring table schema" shows them."""
+
+
+@app.command("add")
+@command
+def add_command(
+    session: Session,
+    name: LiveName,
+    expressions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="COLUMN=EXPRESSION",
+            help="A new column and its values in SQL, computed once: total=price * 2.",
+        ),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="A new column of nulls: note=string, v=float[128]; may be repeated.",
+        ),
+    ] = None,
+    computed: Annotated[
+        bool,
+        typer.Option(
+            "--computed", help="Keep the expressions and leave nulls, which backfill computes."
+        ),
+    ] = False,
+    branch: Branch = None,
+) -> None:
+    """Add columns, all of them in one version."""
+    from mooring.tables.new_columns import NewColumn
+
+    pairs = parse_pairs(expressions or (), "new column")
+    new = [
+        NewColumn(key, computed=sql) if computed else NewColumn(key, expression=sql)
+        for key, sql in pairs.items()
+    ]
+    new += _of_types(types or [])
+    if not new:
+        msg = "nothing to add: give a column as COLUMN=EXPRESSION, or one with --type COLUMN=TYPE"
+        raise InvalidInputError(msg)
+    table = open_table(session.open_catalog(), name)
+    with suggesting(table, *pairs.values(), branch):
+        done = table.columns.add_all(new, branch=branch)
+    names = [one.name for one in new]
+    _tell(session, name, "added", names, done.version, branch=branch)
+
+
+@app.command("alter")
+@command
+def alter_command(
+    session: Session,
+    name: LiveName,
+    path: Column,
+    rename: Annotated[
+        str | None, typer.Option("--rename", metavar="NEW_NAME", help="Its name from now on.")
+    ] = None,
+    data_type: Annotated[
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="Its type from now on: int64, float[128]."),
+    ] = None,
+    nullable: Annotated[
+        bool | None,
+        typer.Option(
+            "--nullable/--not-nullable", show_default=False, help="Whether it may hold nulls."
+        ),
+    ] = None,
+    branch: Branch = None,
+) -> None:
+    """Rename a column, change its type, or whether it may hold nulls."""
+    kind = None if data_type is None else _parse_type(data_type)
+    table = open_table(session.open_catalog(), name)
+    with suggesting(table, path, branch):
+        done = table.columns.alter(
+            path, rename=rename, data_type=kind, nullable=nullable, branch=branch
+        )
+    _tell(session, name, "altered", [path], done.version, branch=branch)
+
+
+@app.command("backfill")
+@command
+def backfill_command(
+    session: Session,
+    name: LiveName,
+    path: Column,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where", "-w", metavar="FILTER", help="Which rows; those without a value by default."
+        ),
+    ] = None,
+    expression: Annotated[
+        str | None,
+        typer.Option(
+            "--expression", metavar="SQL", help="What to compute; by default the column's own."
+        ),
+    ] = None,
+    branch: Branch = None,
+) -> None:
+    """Compute the values of a column, its own expression's or another's."""
+    table = open_table(session.open_catalog(), name)
+    with suggesting(table, path, where, expression, branch):
+        done = table.columns.backfill(path, where=where, expression=expression, branch=branch)
+    version = done.commit.version
+    session.output.change(
+        {
+            "table": name,
+            "result": "filled",
+            "columns": [path],
+            "version": version,
+            "rows": done.rows,
+        },
+        f"filled column '{path}' of '{name}' in {done.rows:,} rows: version {version}",
+    )
+
+
+@app.command("drop")
+@command
+def drop_command(
+    session: Session,
+    name: LiveName,
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="COLUMN", help="Columns.", autocompletion=complete_columns),
+    ],
+    branch: Branch = None,
+) -> None:
+    """Drop columns; earlier versions keep them."""
+    table = open_table(session.open_catalog(), name)
+    with suggesting(table, *paths, branch):
+        done = table.columns.drop(*paths, branch=branch)
+    _tell(session, name, "dropped", paths, done.version, branch=branch)
+
+
+def _tell(
+    session: Session,
+    name: str,
+    result: str,
+    columns: list[str],
+    version: int,
+    *,
+    branch: str | None,
+) -> None:
+    named = ", ".join(f"'{column}'" for column in columns)
+    what = f"column {named}" if len(columns) == 1 else f"columns {named}"
+    undo = restore_line(session, name, version - 1, branch)
+    session.output.change(
+        {"table": name, "result": result, "columns": columns, "version": version},
+        f"{result} {what} of '{name}': version {version}; undo: {undo}",
+    )
+
+
+def _of_types(types: list[str]) -> list[NewColumn]:
+    import pyarrow as pa
+
+    from mooring.tables.new_columns import NewColumn
+
+    return [
+        NewColumn(key, field=pa.field(key, _parse_type(value)))
+        for key, value in parse_pairs(types, "new column").items()
+    ]
+
+
+def _parse_type(text: str) -> pa.DataType:
+    """Read a type as Arrow writes simple ones; ``float[128]`` is a vector.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    import pyarrow as pa
+
+    vector = _VECTOR.fullmatch(text.strip())
+    try:
+        if vector:
+            return pa.list_(pa.type_for_alias(vector[1]), int(vector[2]))
+        return pa.type_for_alias(text.strip())
+    except ValueError:
+        msg = (
+            f"'{text}' is no type: write one such as int64, double, string, bool, date32,"
+            " timestamp[us], or float[128] for a vector"
+        )
+        raise InvalidInputError(msg) from None

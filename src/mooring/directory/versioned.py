@@ -1,0 +1,155 @@
+"""The versions of a directory catalog's tables: each is the file of its manifest.
+
+A version is made by a create-only put of that file, whoever asks for it. The catalog looks before
+that the table is live, and after: a table that was dropped meanwhile takes no acknowledged write.
+
+Spec: objects-and-relationships, "Table Version".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from mooring.directory.home import AtHome
+from mooring.errors import (
+    InvalidInputError,
+    TableBranchNotFoundError,
+    TableNotFoundError,
+    TableVersionNotFoundError,
+    UnknownOutcomeError,
+)
+from mooring.identifiers import quote
+from mooring.store import open_store
+from mooring.tables.records import VersionRecords
+from mooring.tables.reference_names import branch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mooring.identifiers import ObjectId
+    from mooring.namespace.api import TableInfo
+    from mooring.tables.api import VersionRange, VersionRecord
+
+__all__ = ["Versioned"]
+
+
+class Versioned(AtHome, ABC):
+    """What every kind of directory catalog does about versions."""
+
+    @abstractmethod
+    def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
+        """Locate a live table."""
+
+    @property
+    def managed_versioning(self) -> bool:
+        """Whether others are told to commit through the catalog, too."""
+        return self.home.managed_versioning
+
+    def require_writable(self) -> None:
+        """Refuse where no change may be made.
+
+        Raises:
+            ReadOnlyError: the catalog was opened read-only.
+        """
+        self.home.prepare()
+
+    def list_table_versions(
+        self,
+        table: ObjectId,
+        *,
+        branch: str | None = None,
+        limit: int | None = None,
+        known: TableInfo | None = None,
+    ) -> list[VersionRecord]:
+        """Return the versions of a table, the newest first."""
+        info = known or self.describe_table(table)
+        found = self._records(info, branch).newest_first(limit)
+        if branch and branch_of(branch) and not found:
+            raise _no_branch(table, branch)
+        return found
+
+    def describe_table_version(
+        self, table: ObjectId, version: int, *, branch: str | None = None
+    ) -> VersionRecord:
+        """Return one version of a table.
+
+        Raises:
+            TableVersionNotFoundError: there is no such version.
+            UnknownOutcomeError: this catalog tried to make the version and never heard whether it
+                did. Lance asks for it then, and would take an answer for a lost race and write
+                the same rows again.
+        """
+        info = self.describe_table(table)
+        if (info.location, branch, version) in self.home.unsettled:
+            msg = f"whether version {version} of table {quote(str(table))} was made is not known"
+            raise UnknownOutcomeError(msg)
+        records = self._records(info, branch)
+        try:
+            return records.describe(version)
+        except TableVersionNotFoundError:
+            if branch and not records.newest_first(1):
+                raise _no_branch(table, branch) from None
+            raise
+
+    def create_table_version(
+        self,
+        table: ObjectId,
+        version: int,
+        manifest_path: str,
+        *,
+        branch: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        known: TableInfo | None = None,
+    ) -> VersionRecord:
+        """Make a manifest that was written a version of a table."""
+        self.home.prepare()
+        info = known or self.describe_table(table)
+        try:
+            record = self._records(info, branch).create(version, manifest_path, metadata)
+        except UnknownOutcomeError:
+            self.home.unsettled.add((info.location, branch, version))
+            raise
+        except InvalidInputError:
+            # A manifest that is not there may have gone with the table.
+            self._confirm(table, info, version)
+            raise
+        self._confirm(table, info, version)
+        return record
+
+    def delete_table_versions(
+        self, table: ObjectId, ranges: Sequence[VersionRange], *, branch: str | None = None
+    ) -> int:
+        """Delete the records of versions, and never data."""
+        self.home.prepare()
+        return self._records(self.describe_table(table), branch).delete(ranges)
+
+    def _confirm(self, table: ObjectId, written: TableInfo, version: int) -> None:
+        """Acknowledge a write only to a table that is still there."""
+        try:
+            if self.describe_table(table).location == written.location:
+                return
+        except TableNotFoundError:
+            pass
+        msg = (
+            f"table {quote(str(table))} was dropped or renamed while its version {version} was"
+            " written, which may be in it when it comes back: look before writing again"
+        )
+        raise TableNotFoundError(msg)
+
+    def _records(self, info: TableInfo, branch: str | None) -> VersionRecords:
+        branch = branch_of(branch)
+        location = info.location.rstrip("/")
+        root = self.store.location("")
+        if location.startswith(root if root.endswith("/") else f"{root}/"):
+            inside = location[len(root) :].strip("/")
+            directory = unquote(inside) if "://" in root else inside
+            return VersionRecords(self.store, directory, branch)
+        parent, _, name = location.rpartition("/")
+        outside = open_store(parent, dict(info.storage_options))
+        return VersionRecords(outside, name, branch)
+
+
+def _no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:
+    return TableBranchNotFoundError(f"table {quote(str(table))} has no branch {quote(branch)}")

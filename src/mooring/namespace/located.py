@@ -1,0 +1,133 @@
+"""From a name in a catalog to a table whose content can be read and changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mooring.clock import SystemClock
+from mooring.errors import (
+    ConcurrentModificationError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
+from mooring.identifiers import quote
+from mooring.tables.api import AT_MS, BY
+from mooring.tables.changes import Changed, insert
+from mooring.tables.handle import TableHandle
+from mooring.tables.watched_rows import WatchedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from mooring.identifiers import ObjectId
+    from mooring.namespace.api import Backend, TableInfo
+    from mooring.tables.api import VersionRecord
+
+__all__ = ["insert_into", "locate"]
+
+
+class _TableLedger:
+    """The versions of one table, as its catalog decides about them."""
+
+    def __init__(self, backend: Backend, table: ObjectId, location: str) -> None:
+        self._backend = backend
+        self._table = table
+        self._location = location
+        self._info: TableInfo | None = None
+
+    def prepare(self) -> None:
+        self._backend.require_writable()
+
+    def newest(self, branch: str | None) -> VersionRecord | None:
+        found = self.newest_first(branch, limit=1)
+        return found[0] if found else None
+
+    def newest_first(self, branch: str | None, limit: int | None = None) -> list[VersionRecord]:
+        self._info = self._look()
+        return self._backend.list_table_versions(
+            self._table, branch=branch, limit=limit, known=self._info
+        )
+
+    def _look(self) -> TableInfo:
+        """Look whether the name still means the table that was located."""
+        info = self._backend.describe_table(self._table)
+        if info.location != self._location:
+            msg = (
+                f"{quote(str(self._table))} names another table now, at '{info.location}': ask the"
+                " catalog for it again"
+            )
+            raise ConcurrentModificationError(msg)
+        return info
+
+    def confirm(self) -> None:
+        try:
+            if self._backend.describe_table(self._table).location == self._location:
+                return
+        except TableNotFoundError:
+            pass
+        msg = (
+            f"table {quote(str(self._table))} was dropped or renamed while it was changed: the"
+            " change may be in it when it comes back"
+        )
+        raise TableNotFoundError(msg)
+
+    def describe(self, version: int, branch: str | None) -> VersionRecord:
+        return self._backend.describe_table_version(self._table, version, branch=branch)
+
+    def create(self, version: int, staged_path: str, branch: str | None) -> VersionRecord:
+        # The look at the start will do for before; after the put the catalog looks again.
+        return self._backend.create_table_version(
+            self._table, version, staged_path, branch=branch, known=self._info
+        )
+
+
+def insert_into(
+    backend: Backend,
+    table: ObjectId,
+    rows: pa.RecordBatchReader,
+    *,
+    overwrite: bool = False,
+    branch: str | None = None,
+    known: TableInfo | None = None,
+) -> Changed:
+    """Insert rows; into a table that is only declared they are its first.
+
+    Raises:
+        TableNotFoundError: no live table has this identifier.
+        TableSchemaValidationError: the rows do not fit the table.
+        ConcurrentModificationError: a conflicting change came first.
+    """
+    handle = locate(backend, table, known)
+    try:
+        return insert(handle, rows, overwrite=overwrite, branch=branch)
+    except TableNotFoundError:
+        if branch or handle.ledger.newest(None) is not None:
+            raise
+    source = WatchedRows(rows)
+    try:
+        info = backend.create_table(table, source.reader)
+    except TableAlreadyExistsError as exc:
+        msg = f"somebody else wrote the first rows of {handle.what} at the same time: try again"
+        raise ConcurrentModificationError(msg) from exc
+    return Changed(info.version or 1, inserted=source.count)
+
+
+def locate(backend: Backend, table: ObjectId, info: TableInfo | None = None) -> TableHandle:
+    """Find a live table.
+
+    Args:
+        backend: The catalog.
+        table: The identifier.
+        info: What describing it answered, where that was done already.
+
+    Raises:
+        TableNotFoundError: no live table has this identifier.
+    """
+    found = info or backend.describe_table(table)
+    return TableHandle(
+        str(table),
+        found.location,
+        found.storage_options,
+        _TableLedger(backend, table, found.location),
+        stamp={BY: backend.author, AT_MS: str(SystemClock().now_ms())},
+    )

@@ -1,0 +1,66 @@
+"""The request of every operation of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lance_namespace as spec
+
+__all__ = ["MODELS"]
+
+MODELS: dict[str, Any] = {
+    "alter_table_add_columns": spec.AlterTableAddColumnsRequest,
+    "alter_table_alter_columns": spec.AlterTableAlterColumnsRequest,
+    "alter_table_backfill_columns": spec.AlterTableBackfillColumnsRequest,
+    "alter_table_drop_columns": spec.AlterTableDropColumnsRequest,
+    "alter_transaction": spec.AlterTransactionRequest,
+    "analyze_table_query_plan": spec.AnalyzeTableQueryPlanRequest,
+    "batch_commit_tables": spec.BatchCommitTablesRequest,
+    "batch_create_table_versions": spec.BatchCreateTableVersionsRequest,
+    "batch_delete_table_versions": spec.BatchDeleteTableVersionsRequest,
+    "count_table_rows": spec.CountTableRowsRequest,
+    "create_materialized_view": spec.CreateMaterializedViewRequest,
+    "create_namespace": spec.CreateNamespaceRequest,
+    "create_table": spec.CreateTableRequest,
+    "create_table_branch": spec.CreateTableBranchRequest,
+    "create_table_index": spec.CreateTableIndexRequest,
+    "create_table_scalar_index": spec.CreateTableIndexRequest,
+    "create_table_tag": spec.CreateTableTagRequest,
+    "create_table_version": spec.CreateTableVersionRequest,
+    "declare_table": spec.DeclareTableRequest,
+    "delete_from_table": spec.DeleteFromTableRequest,
+    "delete_table_branch": spec.DeleteTableBranchRequest,
+    "delete_table_tag": spec.DeleteTableTagRequest,
+    "deregister_table": spec.DeregisterTableRequest,
+    "describe_namespace": spec.DescribeNamespaceRequest,
+    "describe_table": spec.DescribeTableRequest,
+    "describe_table_index_stats": spec.DescribeTableIndexStatsRequest,
+    "describe_table_version": spec.DescribeTableVersionRequest,
+    "describe_transaction": spec.DescribeTransactionRequest,
+    "drop_namespace": spec.DropNamespaceRequest,
+    "drop_table": spec.DropTableRequest,
+    "drop_table_index": spec.DropTableIndexRequest,
+    "explain_table_query_plan": spec.ExplainTableQueryPlanRequest,
+    "get_table_stats": spec.GetTableStatsRequest,
+    "get_table_tag_version": spec.GetTableTagVersionRequest,
+    "insert_into_table": spec.InsertIntoTableRequest,
+    "list_all_tables": spec.ListTablesRequest,
+    "list_namespaces": spec.ListNamespacesRequest,
+    "list_table_branches": spec.ListTableBranchesRequest,
+    "list_table_indices": spec.ListTableIndicesRequest,
+    "list_table_tags": spec.ListTableTagsRequest,
+    "list_table_versions": spec.ListTableVersionsRequest,
+    "list_tables": spec.ListTablesRequest,
+    "merge_insert_into_table": spec.MergeInsertIntoTableRequest,
+    "namespace_exists": spec.NamespaceExistsRequest,
+    "query_table": spec.QueryTableRequest,
+    "refresh_materialized_view": spec.RefreshMaterializedViewRequest,
+    "register_table": spec.RegisterTableRequest,
+    "rename_table": spec.RenameTableRequest,
+    "restore_table": spec.RestoreTableRequest,
+    "table_exists": spec.TableExistsRequest,
+    "update_field_metadata": spec.UpdateFieldMetadataRequest,
+    "update_table": spec.UpdateTableRequest,
+    "update_table_schema_metadata": spec.UpdateTableSchemaMetadataRequest,
+    "update_table_tag": spec.UpdateTableTagRequest,
+}

@@ -1,0 +1,150 @@
+"""What Lance's failures mean, in errors of ours.
+
+Lance raises a handful of built-in classes; what went wrong is in the text. Each pattern below
+was seen in a failure of the release that is pinned.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mooring.errors import (
+    ConcurrentModificationError,
+    InvalidInputError,
+    InvalidTableStateError,
+    MooringError,
+    ServiceUnavailableError,
+    TableBranchAlreadyExistsError,
+    TableBranchNotFoundError,
+    TableColumnNotFoundError,
+    TableIndexAlreadyExistsError,
+    TableIndexNotFoundError,
+    TableSchemaValidationError,
+    TableTagAlreadyExistsError,
+    TableTagNotFoundError,
+    TableVersionNotFoundError,
+    UnknownOutcomeError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["explain", "translated"]
+
+# The first that matches counts.
+_MEANINGS: tuple[tuple[str, type[MooringError]], ...] = (
+    # These repeat what the caller wrote, or values of rows, which must not be read as a meaning.
+    (
+        (
+            r"^(invalid user input: )?(error parsing statement|error resolving filter expression"
+            r"|error optimizing sql filter|expression (is not valid|'.*' is not supported))"
+            r"|error applying filter expression to batch: arrow error"
+            r"|(arrow error|lanceerror\(arrow\)): (cast|compute|divide by zero) ?error"
+        ),
+        InvalidInputError,
+    ),
+    (r"generic \S+ error: error performing", ServiceUnavailableError),
+    (r"commit result .* is unknown", UnknownOutcomeError),
+    (
+        r"commit conflict|conflicting|concurrent (writers|transaction)|preempted by concurrent",
+        ConcurrentModificationError,
+    ),
+    (r"tag \S+ does not exist", TableTagNotFoundError),
+    (r"tag \S+ already exists", TableTagAlreadyExistsError),
+    (r"branch \S+ does not exist|/tree/\S+/_versions, ", TableBranchNotFoundError),
+    (
+        r"branch \S+ already exists|clone operation should not enter build_manifest",
+        TableBranchAlreadyExistsError,
+    ),
+    (r"ref conflict error.*can not delete|cleanup error", InvalidTableStateError),
+    (
+        r"version \S+ does not exist|_versions/\S+\.manifest was not found",
+        TableVersionNotFoundError,
+    ),
+    (r"index not found|index \S+ not found", TableIndexNotFoundError),
+    (r"index name .* already exists", TableIndexAlreadyExistsError),
+    (
+        (
+            r"no field named|column \S+ (is not in|does not exist)|not found in schema"
+            r"|field \S+ not found|field path .* does not exist"
+        ),
+        TableColumnNotFoundError,
+    ),
+    (
+        (
+            r"with different schema|duplicate field|cannot cast column"
+            r"|already exists in the dataset|schema mismatch|cannot drop all columns"
+            r"|contains null|non-nullable"
+        ),
+        TableSchemaValidationError,
+    ),
+    (
+        r"/data/\S+ was not found|not found: \S+\.lance|does not appear to be a lance file",
+        InvalidTableStateError,
+    ),
+    (r"invalid user input|invalid argument|parser error|ref is invalid", InvalidInputError),
+    (r"cast error|not supported|unsupported|error during planning|wkt error", InvalidInputError),
+)
+_PATTERNS = tuple((re.compile(text, re.IGNORECASE | re.DOTALL), kind) for text, kind in _MEANINGS)
+
+# A feature flag that this release of Lance does not know, as a rename sets one.
+_SEALED = "cannot be written by this version of Lance"
+# Where in Lance's own source it failed, and dumps of whole schemas, help nobody.
+_NOISE = re.compile(
+    r",? (location: )?/\S+\.rs:\d+:\d+.*|:?\s+Schema \{.*|\(AggregateFunction \{.*", re.DOTALL
+)
+_PREFIX = re.compile(
+    r"^(Invalid user input|LanceError\(\w+\)|External error|Schema error"
+    r"|C Data interface error: Invalid): "
+)
+_OURS = (ValueError, TypeError, KeyError, NotImplementedError, OSError, RuntimeError)
+
+
+def explain(failure: Exception, what: str) -> MooringError:
+    """Word a failure of Lance.
+
+    Args:
+        failure: What Lance raised.
+        what: What it happened to, as in "table 'people'".
+    """
+    text = _text(failure)
+    if _SEALED in text:
+        msg = (
+            f"{what} takes no writes now: it is being renamed, or a newer release of Lance wrote"
+            " to it; try again, else upgrade pylance"
+        )
+        return InvalidTableStateError(msg)
+    reason = _tidy(text)
+    for pattern, kind in _PATTERNS:
+        if pattern.search(text):
+            return kind(f"{what}: {reason}")
+    if isinstance(failure, OSError | RuntimeError):
+        return ServiceUnavailableError(f"{what}: Lance failed: {reason}")
+    return InvalidInputError(f"{what}: {reason}")
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Raise errors of ours for Lance's."""
+    try:
+        yield
+    except MooringError:
+        raise
+    except _OURS as exc:
+        raise explain(exc, what) from exc
+
+
+def _text(failure: Exception) -> str:
+    """Return what a failure says; some of Lance's come in pieces."""
+    if len(failure.args) > 1 and all(isinstance(part, str) for part in failure.args):
+        return "".join(failure.args)
+    return str(failure)
+
+
+def _tidy(text: str) -> str:
+    tidy = _NOISE.sub("", text).strip()
+    while match := _PREFIX.match(tidy):
+        tidy = tidy[match.end() :]
+    return tidy.strip("'\" .") or "no reason given"

@@ -1,0 +1,187 @@
+"""A located table: how to open it, and how every change of its content is made.
+
+Reading opens the table where it lies. A change commits through the catalog's ledger, in whatever
+mode the catalog was opened: the put that decides is the catalog's, and a table that was dropped
+meanwhile takes no writes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import lance
+
+from mooring.errors import (
+    InvalidInputError,
+    InvalidTableStateError,
+    MooringError,
+    TableNotFoundError,
+    TableVersionNotFoundError,
+)
+from mooring.identifiers import quote
+from mooring.tables.failures import translated
+from mooring.tables.ledger_client import LedgerClient
+from mooring.tables.opening import open_at
+from mooring.tables.place import Place, open_place
+from mooring.tables.reference_names import branch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lance import LanceDataset
+
+    from mooring.tables.api import Ledger
+
+__all__ = ["NEWEST", "At", "TableHandle"]
+
+_CALL_FAILED = "Python error in"
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A state of a table: a version, a tag or a branch; by default the newest of main.
+
+    Raises:
+        InvalidInputError: a tag together with a version or branch, of which it names both, or
+            a branch that no branch can be named.
+    """
+
+    version: int | None = None
+    tag: str | None = None
+    branch: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself, and know main by no other name."""
+        if self.tag is not None and (self.version is not None or self.branch is not None):
+            msg = "a tag names a version: give it without a version or branch"
+            raise InvalidInputError(msg)
+        object.__setattr__(self, "branch", branch_of(self.branch))
+
+    @property
+    def reference(self) -> str | tuple[str | None, int | None]:
+        """The same as Lance writes it."""
+        return self.tag if self.tag is not None else (self.branch, self.version)
+
+
+NEWEST = At()
+
+
+class TableHandle:
+    """A live table of a catalog."""
+
+    def __init__(
+        self,
+        name: str,
+        location: str,
+        options: Mapping[str, str],
+        ledger: Ledger,
+        *,
+        stamp: Mapping[str, str] | None = None,
+    ) -> None:
+        """Hold on to a location; nothing is opened yet.
+
+        Args:
+            name: The identifier, for messages.
+            location: Where Lance finds the table.
+            options: Storage options of Lance.
+            ledger: Decides about its versions.
+            stamp: Kept with each write, as far as Lance keeps anything with it.
+        """
+        self.what = f"table {quote(name)}"
+        self.location = location
+        self.options = options
+        self.ledger = ledger
+        self.stamp = dict(stamp or {})
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the table's files lie, for what the store decides and Lance does not."""
+        return open_place(self.location, self.options)
+
+    def open(self, at: At = NEWEST) -> LanceDataset:
+        """Open the table to read it.
+
+        Raises:
+            TableNotFoundError: the table is only declared.
+            TableVersionNotFoundError: there is no such version.
+            TableTagNotFoundError: there is no such tag.
+            TableBranchNotFoundError: there is no such branch.
+        """
+        if at == NEWEST or (at.version is not None and at.branch is None):
+            return open_at(self.location, self.options, at.version)
+        newest = open_at(self.location, self.options)
+        try:
+            with translated(self.what):
+                return newest.checkout_version(at.reference)
+        except TableVersionNotFoundError:
+            if at.branch is None or at.version is None:
+                raise
+            # Lance does not tell whether it is the version that is missing or the branch.
+            self.ledger.newest(at.branch)
+            raise
+
+    def open_managed(self, at: At = NEWEST) -> LanceDataset:
+        """Open the table so that whatever is written through the result goes through the catalog.
+
+        Raises:
+            TableNotFoundError: the table is only declared.
+        """
+        with translated(self.what):
+            return self.open_through(LedgerClient(self.ledger), at)
+
+    @contextmanager
+    def reading(self, at: At = NEWEST) -> Iterator[LanceDataset]:
+        """Open the table, and raise errors of ours for what Lance raises while it is read."""
+        with translated(self.what):
+            yield self.open(at)
+
+    @contextmanager
+    def changing(self, at: At = NEWEST) -> Iterator[LanceDataset]:
+        """Open the table so that its commits go through the catalog.
+
+        Raises:
+            ReadOnlyError: the catalog was opened read-only.
+            ConcurrentModificationError: a conflicting change came first.
+            TableNotFoundError: the table was dropped meanwhile; what was written may be in it.
+            UnknownOutcomeError: the store never said what was decided.
+        """
+        self.ledger.prepare()
+        client = LedgerClient(self.ledger)
+        try:
+            with translated(self.what):
+                yield self.open_through(client, at)
+        except MooringError as exc:
+            # Lance reports what a ledger raises in words of its own; the client knows better.
+            known = client.failure or (
+                client.raised if _CALL_FAILED in str(exc.__cause__) else None
+            )
+            if known is not None and known is not exc:
+                raise known from exc
+            if isinstance(exc, InvalidTableStateError):
+                self.ledger.confirm()  # what a table that was moved or purged lacks, or refuses
+            raise
+
+    def open_through(self, client: LedgerClient, at: At = NEWEST) -> LanceDataset:
+        """Open the table so that its commits go through a client; Lance's failures stay as is.
+
+        Raises:
+            TableNotFoundError: the table is only declared.
+        """
+        client.known = self.ledger.newest(None)
+        if client.known is None:
+            msg = f"{self.what} has no data yet: it is only declared; create it first"
+            raise TableNotFoundError(msg)
+        if at.branch is not None:
+            # Lance would ask the same, and not say which branch is not there.
+            self.ledger.newest(at.branch)
+        opened = lance.LanceDataset(
+            self.location,
+            storage_options=dict(self.options) or None,
+            namespace_client=client,
+            table_id=[self.location],
+            namespace_client_managed_versioning=True,
+        )
+        return opened if at == NEWEST else opened.checkout_version(at.reference)
