@@ -22,11 +22,18 @@ from mooring.namespace.lance import LanceAdapter
 from mooring.namespace.states import DroppedTable
 from mooring.survey import COLUMNS, compare
 from mooring.tables.api import VersionRecord
-from mooring.tables.branches import Branches
+from mooring.tables.backfill import Backfilled
+from mooring.tables.branches import Branch, Branches
 from mooring.tables.changes import Changed
 from mooring.tables.columns import Columns
-from mooring.tables.indexes import Indexes
-from mooring.tables.tags import Tags
+from mooring.tables.commits import Committed
+from mooring.tables.compaction import Cleaned, Compacted
+from mooring.tables.comparison import RowChanges, VersionDiff
+from mooring.tables.indexes import Index, Indexed, Indexes
+from mooring.tables.log import LogEntry
+from mooring.tables.schema_changes import SchemaChange
+from mooring.tables.stats import TableStats
+from mooring.tables.tags import Tag, Tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,6 +108,19 @@ def render_api() -> str:
                 PurgeReport,
                 Changed,
                 VersionRecord,
+                Committed,
+                Backfilled,
+                Index,
+                Indexed,
+                Tag,
+                Branch,
+                LogEntry,
+                VersionDiff,
+                RowChanges,
+                SchemaChange,
+                TableStats,
+                Compacted,
+                Cleaned,
             )
         ),
         _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),

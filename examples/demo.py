@@ -44,6 +44,8 @@ STEPS: list[Step] = []
 NEXT = {
     "mooring ls -c lake --all": "every table and its state",
     "mooring table describe flights -c lake": "",
+    "mooring table query airports -c lake --limit 5": "rows, or a file of them",
+    "mooring table history airlines -c lake": "",
     "mooring namespace tree -c lake": "",
     "mooring table history planes -c lake -o json": "",
     "mooring table drop airports -c lake --ttl 3d": "",
@@ -83,6 +85,23 @@ def query(lake: Catalog, _: dict[str, pa.Table]) -> object:
 def count(lake: Catalog, _: dict[str, pa.Table]) -> object:
     """Count with a filter: over two hours late, to San Francisco."""
     return lake.table("flights").count("dest = 'SFO' AND arr_delay > 120")
+
+
+@step
+def change(lake: Catalog, _: dict[str, pa.Table]) -> object:
+    """Name a version, change rows by SQL, compare, and go back; each change is one commit."""
+    airlines = lake.table("airlines")
+    airlines.tags.create("as-published", 1)
+    airlines.merge(
+        [{"carrier": "MQ", "name": "Envoy"}, {"carrier": "NK", "name": "Spirit"}], "carrier"
+    )
+    airlines.delete("name LIKE '%Airways%'")
+    difference = airlines.diff(1, 3).rows
+    airlines.restore(1)
+    versions = [
+        f"version {one.version}: {one.operation}, {one.rows} rows" for one in airlines.log()
+    ]
+    return *versions, difference
 
 
 @step

@@ -116,7 +116,18 @@ def test_standard_input_takes_an_arrow_stream(run, lake, flights):
     args = ["-c", lake, "table", "insert", "flights", "-", "--format", "arrow"]
     assert run(*args, input=sink.getvalue()).exit_code == DONE
     assert flights.count() == 3
-    assert run(*args, input=b"no arrow").exit_code == USAGE
+    broken = run(*args, input=b"no arrow")
+    assert broken.exit_code == USAGE
+    assert "'standard input' cannot be read as arrow" in broken.stderr
+
+
+def test_a_directory_of_files_is_read(on, flights, tmp_path):
+    for number in (7, 8):
+        table = pa.table({"id": [number], "city": ["Kyiv"]})
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(table, tmp_path / "parts" / f"{number}.parquet")
+    assert on("table", "insert", "flights", tmp_path / "parts").exit_code == DONE
+    assert flights.count("city = 'Kyiv'") == 2
 
 
 def test_text_is_read_in_the_types_of_the_table(on, places, tmp_path):
@@ -217,7 +228,7 @@ def test_exit_code(on, rows_file, flights, code, args):
         (["delete", "flights", "-w", "Citty = 'x'"], "city"),
         (["update", "flights", "citi='X'"], "did you mean 'city'?"),
         (["merge", "flights", "rows.csv", "--on", "cty"], "did you mean 'city'?"),
-        (["merge", "flights", "rows.csv", "--on", "zz"], "there are id, city"),
+        (["merge", "flights", "rows.csv", "--on", "zz"], "they have id, city"),
         (["insert", "flights", "rows.csv", "--branch", "man"], "did you mean 'main'?"),
     ],
 )

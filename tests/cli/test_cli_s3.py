@@ -81,3 +81,33 @@ def test_a_server_that_is_not_there_fails_and_says_so(run, monkeypatch):
     result = run("ls", "s3://lake/x", *nowhere, *keys, *quick)
     assert result.exit_code == 1
     assert "Traceback" not in result.stderr
+
+
+def test_the_content_of_a_table_on_s3(at, moto, rows_file, tmp_path):
+    run = at(moto)
+    steps = {
+        f"table create t --from {rows_file}": "",
+        f"table insert t {rows_file}": "",
+        "table tag create t first 1": "",
+        "table branch create t dev --tag first": "",
+        "table delete t --where id=1 --branch dev": "",
+        "table count t": "6\n",
+        "table count t --branch dev": "2\n",
+        "table query t --tag first --columns city --where id=1": "city\nOslo\n",
+        "table query t --to out.parquet": "",
+        "table index create t id": "",
+        "table compact t": "",
+        "table restore t first": "",
+        "table count t --where true": "3\n",
+    }
+    for line, shown in steps.items():
+        result = run(*line.split())
+        assert (result.exit_code, result.stdout) == (0, shown), (line, result.output)
+    result = run("table", "history", "t", "-o", "json", "-v")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    operations = [row["operation"] for row in rows if row["action"] == "write"]
+    assert operations[:3] == ["Overwrite", "Append", "CreateIndex"]
+    assert operations[-1] == "Restore"
+    difference = json.loads(run("table", "diff", "t", "first", "dev", "-o", "json").stdout)
+    assert (difference["rows_before"], difference["rows_after"]) == (3, 2)

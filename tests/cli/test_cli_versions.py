@@ -1,5 +1,7 @@
 """History, differences, restoring, statistics and compaction."""
 
+import csv
+import io
 import json
 import shlex
 
@@ -70,6 +72,15 @@ def test_history_tells_what_other_programs_wrote(on, ships):
     lance.write_dataset(pa.table({"id": [9], "name": ["Di"]}), ships.location, mode="append")
     rows = json.loads(on("history", "ships", "-o", "json").stdout)
     assert (rows[-1]["version"], rows[-1]["operation"], rows[-1]["by"]) == (4, "Append", None)
+
+
+def test_history_goes_over_a_compaction_of_indexed_rows(on, ships):
+    """Lance cannot make an object of such a transaction."""
+    ships.indexes.create("id")
+    ships.compact()
+    rows = json.loads(on("history", "ships", "-o", "json").stdout)
+    assert [row["by"] for row in rows][:2] == ["maker", "maker"]
+    assert rows[-1]["operation"] == "Rewrite"
 
 
 def test_history_can_be_limited(on):
@@ -213,6 +224,83 @@ def test_compact_tells_programs_what_it_would_do(on, ships):
     assert [row["table"] for row in rows] == ["ships"]
     assert rows[0]["versions"] == 2
     assert ships.version == 3
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+VERBS = [
+    "insert ships more.csv",
+    "merge ships more.csv --on id",
+    "update ships id=id",
+    "update ships id=id --dry-run",
+    "delete ships --where id=7",
+    "query ships",
+    "query ships --explain",
+    "query ships --to out.parquet",
+    "count ships",
+    "schema ships",
+    "tag create ships T",
+    "tag move ships T 1",
+    "tag list ships",
+    "branch create ships B",
+    "branch list ships",
+    "branch delete ships B --dry-run",
+    "branch delete ships B --yes",
+    "column add ships extra=id",
+    "column alter ships extra --rename more",
+    "column backfill ships more --expression id",
+    "column drop ships more",
+    "index create ships id",
+    "index list ships",
+    "index stats ships id_idx",
+    "index drop ships id_idx",
+    "history ships",
+    "history ships --branch main",
+    "diff ships 1 2",
+    "restore ships T",
+    "tag delete ships T",
+    "stats ships",
+    "compact ships --dry-run",
+    "compact ships",
+    "compact ships --keep 3 --yes",
+]
+
+
+def check_json(text):
+    assert isinstance(json.loads(text), dict | list)
+
+
+def check_ndjson(text):
+    assert all(isinstance(json.loads(line), dict) for line in text.splitlines())
+
+
+def check_csv(text):
+    header, *rows = csv.reader(io.StringIO(text))
+    assert len(set(header)) == len(header)
+    assert all(len(row) == len(header) for row in rows)
+
+
+def check_table(text):
+    assert "\033" not in text
+    assert not set(text) & set("│─╭┃━┏")
+
+
+@pytest.mark.parametrize("check", [check_json, check_ndjson, check_csv, check_table])
+def test_every_verb_writes_every_format(on, tmp_path, check):
+    (tmp_path / "more.csv").write_text("id,name\n7,Eve\n")
+    form = check.__name__.removeprefix("check_")
+    for verb in VERBS:
+        result = on(*shlex.split(verb), "-o", form)
+        assert result.exit_code == DONE, (verb, result.output)
+        check(result.stdout)
+        assert form == "table" or result.stderr == "", verb
+
+
+def test_quiet_says_nothing_of_a_change(on):
+    for verb in VERBS:
+        if verb.startswith(("update", "tag move", "column add", "index create", "restore")):
+            on("tag", "create", "ships", "T", "-q")
+            assert on(*shlex.split(verb), "-q").output == "", verb
 
 
 # -- mistakes --------------------------------------------------------------------------------------

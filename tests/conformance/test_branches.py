@@ -83,7 +83,7 @@ def test_a_branch_is_made_written_listed_and_deleted_by_requests(any_lake):
 
 
 def test_of_many_creators_of_one_branch_one_wins(any_lake):
-    """Also where they begin at different versions: the file that names the branch decides."""
+    """Also where they begin at different versions; in Lance the loser's version stays in it."""
     table = fill(any_lake)
     acts = [
         lambda version=version: table.branches.create("dev", version=version)
@@ -312,6 +312,25 @@ def test_branches_of_a_table_that_was_dropped_before_are_not_touched(plain_lake,
         table.branches.delete("dev")
     plain_lake.connect().undrop_table("t")
     assert table.branches.names() == ["dev"]
+
+
+def test_a_branch_of_a_version_that_is_cleaned_up_meanwhile_is_not_acknowledged(plain_lake, table):
+    clean = Meanwhile(lambda: table.compact(keep=1), "put_new", "_refs/branches")
+    with pytest.raises(TableVersionNotFoundError):
+        Branches(watch(table.handle, clean)).create("dev", version=2)
+    assert clean.done
+    assert table.branches.names() == []
+    assert _tree(plain_lake) == []
+
+
+def test_a_branch_whose_parent_is_deleted_meanwhile_is_not_acknowledged(plain_lake, table):
+    table.branches.create("dev")
+    rival = Meanwhile(lambda: table.branches.delete("dev"), "put_new", "_refs/branches")
+    with pytest.raises(TableBranchNotFoundError):
+        Branches(watch(table.handle, rival)).create("sub", branch="dev")
+    assert rival.done
+    assert table.branches.names() == []
+    assert _tree(plain_lake) == []
 
 
 def test_a_loser_leaves_no_file(plain_lake, table):

@@ -11,6 +11,7 @@ from pathlib import Path
 import lance
 import lance.namespace
 import lance_namespace as spec
+import pyarrow as pa
 import pytest
 
 import mooring
@@ -23,12 +24,15 @@ from mooring.errors import (
     NamespaceNotFoundError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnsupportedError,
 )
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.observed import ObservedStore
 from mooring.store.scripted import Crash, ScriptedStore
+from mooring.tables.seal import put_seal
+from mooring.tables.versions import manifest_name
 from tests.conformance.test_manifest_lifecycle import DieAt
 from tests.lakes import COMPAT_DISK, DISK, MANIFEST_DISK, Lake, rows, table_id
 
@@ -904,3 +908,44 @@ def test_kinds_differ_only_by_their_flags():
         {"manifest_enabled": False, "dir_listing_enabled": True},
         {"manifest_enabled": True, "dir_listing_enabled": False},
     )
+
+
+# -- what else lies in a table's directory ---------------------------------------------------------
+
+
+def test_rename_carries_tags_and_the_metadata_of_versions_along(compat):
+    catalog = compat.connect()
+    table = catalog.create_table("t", pa.table({"n": [1]}))
+    table.insert(pa.table({"n": [2]}))
+    table.tags.create("first", 1)
+    directory = "t.lance/_versions"
+    staged = f"{directory}/{manifest_name(3)}-given"
+    compat.store.put(staged, compat.store.get(f"{directory}/{manifest_name(2)}"))
+    catalog.backend.create_table_version(table.info.id, 3, staged, metadata={"who": "me"})
+    catalog.rename_table("t", "u")
+    renamed = catalog.table("u")
+    assert renamed.query(tag="first").read_all()["n"].to_pylist() == [1]
+    assert {one.version: dict(one.metadata) for one in renamed.versions()}[3] == {"who": "me"}
+
+
+def test_table_with_branches_is_not_moved(compat):
+    """A branch holds the path of the directory in which it was made."""
+    catalog = compat.connect()
+    table = catalog.create_table("t", pa.table({"n": [1]}))
+    table.branches.create("dev")
+    with pytest.raises(UnsupportedError, match="delete the branches first"):
+        catalog.rename_table("t", "u")
+    assert table.insert(pa.table({"n": [2]})).version == 2
+    table.branches.delete("dev")
+    catalog.rename_table("t", "u")
+    assert catalog.table("u").count() == 2
+
+
+def test_branch_that_comes_while_a_table_is_renamed_is_not_acknowledged(compat):
+    catalog = compat.connect()
+    table = catalog.create_table("t", pa.table({"n": [1]}))
+    put_seal(compat.store, "t.lance", "another's rename")
+    with pytest.raises(InvalidTableStateError, match="being renamed"):
+        table.branches.create("dev")
+    with pytest.raises(ConcurrentModificationError, match="being renamed"):
+        table.tags.create("first", 1)

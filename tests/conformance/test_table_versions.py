@@ -228,6 +228,18 @@ def test_what_a_crashed_writer_staged_goes_with_the_next_commit(filled):
     assert _staged(filled) == []
 
 
+def test_what_a_writer_is_still_writing_stays_until_it_is_late(plain_lake):
+    """Lance on disk takes it for a failure, and not for a lost race, if that file goes."""
+    plain_lake.create("t", [1])
+    table = plain_lake.connect().table("t")
+    _stage(plain_lake, 2, "slow#1")
+    for value in range(2, 18):
+        assert len(_staged(plain_lake)) == 1
+        table.insert(pa.table({"n": [value]}))
+    table.insert(pa.table({"n": [18]}))
+    assert _staged(plain_lake) == []
+
+
 def test_read_only_catalog_makes_no_version(filled):
     staged = _stage(filled, 6)
     with pytest.raises(ReadOnlyError):
@@ -477,3 +489,17 @@ def test_namespace_with_managed_versions_pickles(any_lake):
 def test_answers_can_be_read_as_json(filled):
     response = _namespace(filled).list_table_versions(spec.ListTableVersionsRequest(id=["t"]))
     assert [one["version"] for one in json.loads(response.to_json())["versions"]] == [5, 4, 3, 2, 1]
+
+
+def test_metadata_of_versions_that_lance_cleaned_up_goes_with_the_next_commit(any_lake):
+    any_lake.create("t", [1])
+    table = any_lake.connect().table("t")
+    table.insert(pa.table({"n": [2]}))
+    manifest = f"{_directory(any_lake)}/{manifest_name(2)}"
+    any_lake.store.put(f"{manifest}.{'a' * 64}.json", b'{"who":"me"}')
+    table.insert(pa.table({"n": [3]}))
+    assert len(any_lake.store.list_dir(_directory(any_lake)).files) > 3
+    any_lake.store.delete([manifest])
+    table.insert(pa.table({"n": [4]}))
+    names = any_lake.store.list_dir(_directory(any_lake)).files
+    assert [name for name in names if ".manifest." in name] == []

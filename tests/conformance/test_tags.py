@@ -46,7 +46,6 @@ def test_a_tag_is_created_found_moved_and_deleted_by_requests(any_lake):
 
 
 def test_of_many_creators_of_one_tag_one_wins(any_lake):
-    """Lance lets several succeed: it looks, and then writes the file."""
     table = fill(any_lake)
     acts = [
         lambda version=version: table.tags.create("v1", version)
@@ -216,6 +215,15 @@ def test_a_tag_of_a_version_that_is_cleaned_up_meanwhile_is_not_acknowledged(pla
     with pytest.raises(TableVersionNotFoundError):
         Tags(watch(table.handle, clean)).create("v1", 1)
     assert clean.done
+    assert table.tags.names() == []
+
+
+def test_a_tag_on_a_branch_that_is_deleted_meanwhile_is_not_acknowledged(table):
+    table.branches.create("dev")
+    rival = Meanwhile(lambda: table.branches.delete("dev"), "put_new", "_refs/tags")
+    with pytest.raises(TableBranchNotFoundError):
+        Tags(watch(table.handle, rival)).create("v1", 3, branch="dev")
+    assert rival.done
     assert table.tags.names() == []
 
 

@@ -289,7 +289,7 @@ def tell_story(backend, name: str, entries: list[Entry]) -> dict[str, set[str]]:
         if entry.verb == "create":
             firsts.append(entry.token)  # the first has no decision but its version
         else:
-            assert is_joint(entry, chain, entries), f"{entry} was lost"
+            assert is_joint(entry, chain, entries), _lost(entry, chain, entries)
     assert len(firsts) <= 1, f"two first creations of {name} were acknowledged: {firsts}"
     story = {"": set(firsts) or {"", *unsure_tokens(entries)}}
     for said in chain:
@@ -300,12 +300,30 @@ def tell_story(backend, name: str, entries: list[Entry]) -> dict[str, set[str]]:
     return story
 
 
+def _lost(entry: Entry, chain: list, entries: list[Entry]) -> str:
+    """Tell what is known about a name of which an acknowledgement seems lost."""
+    decided = [(said.by, said.action, said.state.value) for said in chain]
+    mine = [
+        (one.token, one.verb, one.outcome) for one in entries if entry.names in (one.names, one.new)
+    ]
+    return f"{entry} was lost\ndecided: {decided}\nasked: {mine}"
+
+
 def is_joint(entry: Entry, chain: list, entries: list[Entry]) -> bool:
     """Whether somebody else may have decided what was acknowledged: renames are for all to end."""
     if entry.verb == "rename":
         helped = any(other.place == entry.place and other.moves for other in entries)
         return helped or entry.new == entry.names
-    return "undrop" in entry.verb and any(said.action == "undo rename" for said in chain)
+    if "undrop" not in entry.verb:
+        return False
+    if any(said.action == "undo rename" for said in chain):
+        return True
+    # Undone before it was decided, a rename leaves nothing in the chain, and whoever asked for
+    # it is told of a conflict.
+    return any(
+        other.verb in {"rename", "undrop to"} and other.names == entry.names and not other.is_ok
+        for other in entries
+    )
 
 
 def unsure_tokens(entries: list[Entry]) -> set[str]:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
@@ -21,7 +22,7 @@ from mooring.tables.rows import read_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["STREAM", "kind_of", "opened_files", "read_files", "write_file"]
+__all__ = ["STREAM", "Source", "kind_of", "opened_files", "read_files", "write_file"]
 
 STREAM = "-"
 PARQUET, CSV, JSON, ARROW = "parquet", "csv", "json", "arrow"
@@ -37,6 +38,15 @@ _SUFFIXES = {
     "ipc": ARROW,
 }
 _MAGIC = b"ARROW1"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read: where it lies, its format, and what people know it as."""
+
+    path: Path
+    kind: str
+    label: str
 
 
 def kind_of(file: str, said: str | None = None) -> str:
@@ -60,40 +70,42 @@ def kind_of(file: str, said: str | None = None) -> str:
 
 
 @contextmanager
-def opened_files(files: Sequence[str], kind: str | None) -> Iterator[list[tuple[Path, str]]]:
-    """Have each file, and its format, in a place that can be read more than once.
+def opened_files(files: Sequence[str], kind: str | None) -> Iterator[list[Source]]:
+    """Have each file in a place that can be read more than once.
 
     Standard input is kept in a temporary file as long as it is needed.
 
     Raises:
-        InvalidInputError: a file is not there, its format is not known, or two are standard input.
+        InvalidInputError: a format is not known, or two files are standard input.
     """
     if list(files).count(STREAM) > 1:
         msg = "standard input can be read once: give - once"
         raise InvalidInputError(msg)
     with ExitStack() as stack:
-        found = []
-        for file in files:
-            if file != STREAM:
-                is_directory = Path(file).is_dir()
-                chosen = kind or PARQUET if is_directory else kind_of(file, kind)
-                found.append((Path(file), chosen))
-                continue
-            chosen = kind_of(file, kind)
-            kept = stack.enter_context(tempfile.NamedTemporaryFile(prefix="mooring-"))
-            shutil.copyfileobj(sys.stdin.buffer, kept)
-            kept.flush()
-            found.append((Path(kept.name), chosen))
-        yield found
+        yield [_keep_stream(stack, kind) if file == STREAM else _find(file, kind) for file in files]
 
 
-def read_files(
-    files: Sequence[tuple[Path, str]], schema: pa.Schema | None
-) -> list[pa.RecordBatchReader]:
+def _find(file: str, kind: str | None) -> Source:
+    path = Path(file)
+    if path.is_dir():
+        return Source(path, kind or PARQUET, file)
+    return Source(path, kind_of(file, kind), file)
+
+
+def _keep_stream(stack: ExitStack, kind: str | None) -> Source:
+    chosen = kind_of(STREAM, kind)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mooring-"))
+    kept = Path(folder) / "rows"
+    with kept.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return Source(kept, chosen, "standard input")
+
+
+def read_files(sources: Sequence[Source], schema: pa.Schema | None) -> list[pa.RecordBatchReader]:
     """Stream files with one schema.
 
     Args:
-        files: The files and their formats.
+        sources: The files.
         schema: The table's, whose types the columns of the same names get; by default the
             files' own.
 
@@ -101,25 +113,26 @@ def read_files(
         InvalidInputError: a file cannot be read, or the files have no common schema.
         TableSchemaValidationError: a file has a column that the table lacks.
     """
-    own = [_open(path, kind).schema for path, kind in files]
-    target = _unify(own) if schema is None else _narrow(files, own, schema)
-    return [
-        _fitted(path, kind, found, target) for (path, kind), found in zip(files, own, strict=True)
-    ]
+    own = [_open(source).schema for source in sources]
+    target = _unify(own) if schema is None else _narrow(sources, own, schema)
+    return [_fitted(source, found, target) for source, found in zip(sources, own, strict=True)]
 
 
-def _open(path: Path, kind: str, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-    if kind == ARROW and path.is_file() and not _is_arrow_file(path):
-        try:
+def _open(source: Source, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+    path, kind = source.path, source.kind
+    try:
+        if kind == ARROW and path.is_file() and not _is_arrow_file(path):
             return pa.ipc.open_stream(pa.OSFile(str(path)))
-        except (pa.ArrowException, OSError) as exc:
-            msg = f"'{path}' cannot be read as arrow: {exc}"
-            raise InvalidInputError(msg) from exc
-    if schema is None:
-        return read_file(path, kind)
-    import pyarrow.dataset
+        if schema is None:
+            return read_file(path, kind)
+        import pyarrow.dataset
 
-    return pyarrow.dataset.dataset(path, format=kind, schema=schema).scanner().to_reader()
+        return pyarrow.dataset.dataset(path, format=kind, schema=schema).scanner().to_reader()
+    except (pa.ArrowException, OSError) as exc:
+        msg = f"'{source.label}' cannot be read as {kind}: {exc}"
+        raise InvalidInputError(msg) from exc
+    except InvalidInputError as exc:
+        raise InvalidInputError(str(exc).replace(str(path), source.label)) from exc
 
 
 def _is_arrow_file(path: Path) -> bool:
@@ -136,24 +149,24 @@ def _unify(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def _narrow(
-    files: Sequence[tuple[Path, str]], schemas: Sequence[pa.Schema], wanted: pa.Schema
+    sources: Sequence[Source], schemas: Sequence[pa.Schema], wanted: pa.Schema
 ) -> pa.Schema:
     """Choose the fields of a table that the files have."""
     from mooring.cli.closeness import known_or_close
 
-    for (path, _), schema in zip(files, schemas, strict=True):
+    for source, schema in zip(sources, schemas, strict=True):
         for name in schema.names:
             if name not in wanted.names:
-                msg = f"'{path}' has the column '{name}', which the table lacks"
+                msg = f"'{source.label}' has the column '{name}', which the table lacks"
                 raise TableSchemaValidationError(msg + known_or_close(name, wanted.names))
     names = {name for schema in schemas for name in schema.names}
     return pa.schema([field for field in wanted if field.name in names])
 
 
-def _fitted(path: Path, kind: str, own: pa.Schema, target: pa.Schema) -> pa.RecordBatchReader:
-    is_text = kind in {CSV, JSON}
-    rows = _open(path, kind, _readable(own, target, kind) if is_text else None)
-    batches = (_fit(batch, target, path) for batch in rows)
+def _fitted(source: Source, own: pa.Schema, target: pa.Schema) -> pa.RecordBatchReader:
+    is_text = source.kind in {CSV, JSON}
+    rows = _open(source, _readable(own, target, source.kind) if is_text else None)
+    batches = (_fit(batch, target, source.label) for batch in rows)
     return pa.RecordBatchReader.from_batches(target, batches)
 
 
@@ -179,7 +192,7 @@ def _is_read(kind: pa.DataType, file_kind: str) -> bool:
     return file_kind == CSV and bool(pa.types.is_date(kind) or pa.types.is_time(kind))
 
 
-def _fit(batch: pa.RecordBatch, target: pa.Schema, path: Path) -> pa.RecordBatch:
+def _fit(batch: pa.RecordBatch, target: pa.Schema, label: str) -> pa.RecordBatch:
     columns = []
     for field in target:
         if field.name not in batch.schema.names:
@@ -188,7 +201,7 @@ def _fit(batch: pa.RecordBatch, target: pa.Schema, path: Path) -> pa.RecordBatch
         try:
             columns.append(_cast(batch.column(field.name), field.type))
         except (pa.ArrowException, ValueError) as exc:
-            msg = f"'{path}': the column '{field.name}' does not fit {field.type}: {exc}"
+            msg = f"'{label}': the column '{field.name}' does not fit {field.type}: {exc}"
             raise TableSchemaValidationError(msg) from exc
     return pa.RecordBatch.from_arrays(columns, schema=target)
 

@@ -21,7 +21,7 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
-from mooring.store import open_store
+from mooring.tables.place import Place, open_place
 from mooring.tables.records import VersionRecords
 from mooring.tables.reference_names import branch_of
 
@@ -115,6 +115,9 @@ class Versioned(AtHome, ABC):
             # A manifest that is not there may have gone with the table.
             self._confirm(table, info, version)
             raise
+        if branch_of(branch):
+            # A rename seals main before it looks for branches: one of the two sees the other.
+            self._place(info).require_unsealed(f"table {quote(str(table))}")
         self._confirm(table, info, version)
         return record
 
@@ -139,16 +142,16 @@ class Versioned(AtHome, ABC):
         raise TableNotFoundError(msg)
 
     def _records(self, info: TableInfo, branch: str | None) -> VersionRecords:
-        branch = branch_of(branch)
+        place = self._place(info)
+        return VersionRecords(place.store, place.directory, branch_of(branch))
+
+    def _place(self, info: TableInfo) -> Place:
         location = info.location.rstrip("/")
         root = self.store.location("")
-        if location.startswith(root if root.endswith("/") else f"{root}/"):
-            inside = location[len(root) :].strip("/")
-            directory = unquote(inside) if "://" in root else inside
-            return VersionRecords(self.store, directory, branch)
-        parent, _, name = location.rpartition("/")
-        outside = open_store(parent, dict(info.storage_options))
-        return VersionRecords(outside, name, branch)
+        if not location.startswith(root if root.endswith("/") else f"{root}/"):
+            return open_place(location, info.storage_options)
+        inside = location[len(root) :].strip("/")
+        return Place(self.store, unquote(inside) if "://" in root else inside)
 
 
 def _no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:

@@ -17,7 +17,9 @@ import pyarrow as pa
 from mooring.errors import ConcurrentModificationError, InvalidInputError, UnsupportedError
 from mooring.identifiers import quote
 from mooring.tables.commits import Committed
-from mooring.tables.fields import find, quoted
+from mooring.tables.field_paths import quoted
+from mooring.tables.fields import find
+from mooring.tables.filters import parsing, whole
 from mooring.tables.handle import At
 from mooring.tables.new_columns import EXPRESSION
 
@@ -84,7 +86,8 @@ def _fill(handle: TableHandle, fill: Backfill, branch: str | None) -> Backfilled
     with handle.changing(At(branch=branch)) as dataset:
         found = find(dataset, fill.path, handle.what)
         work = _Work(dataset, found, _expression(found, fill, handle.what), fill.where)
-        rows = sum(work.compute(fragment) for fragment in dataset.get_fragments())
+        with parsing(fill.where, handle.what):
+            rows = sum(work.compute(fragment) for fragment in dataset.get_fragments())
         filled = work.commit(handle.stamp) if rows else dataset
         return Backfilled(Committed.of(filled), rows)
 
@@ -96,7 +99,7 @@ def _expression(found: Found, fill: Backfill, what: str) -> str:
             " with all that is in it: fill the outer one"
         )
         raise UnsupportedError(msg)
-    expression = fill.expression or found.metadata.get(EXPRESSION)
+    expression = found.metadata.get(EXPRESSION) if fill.expression is None else fill.expression
     if expression is None:
         msg = (
             f"column {quote(found.path)} of {what} has no expression to fill it: only a column"
@@ -115,8 +118,8 @@ class _Work:
         self._dataset = dataset
         self._name = found.name
         self._kind = found.type
-        self._columns = {_ROW: _ROW, self._name: expression}
-        self._where = where or f"{quoted(self._name)} IS NULL"
+        self._columns = {_ROW: _ROW, self._name: whole(expression, "expression")}
+        self._where = f"{quoted(self._name)} IS NULL" if where is None else whole(where)
         self._done: list[tuple[lance.FragmentMetadata, list[int], bytes]] = []
 
     def compute(self, fragment: LanceFragment) -> int:

@@ -1,10 +1,10 @@
 """Branches: lines of versions of their own, which begin at a version of another.
 
 A branch is a file that says where it comes from, and a directory with its versions. Lance writes
-the versions first and then the file, without asking whether another was faster. Here Lance only
-prepares the first version; the create-only put of the file decides who makes the branch, and the
-version follows. Where a creator dies between the two, the branch has no versions: it can be
-deleted.
+the first version and then the file, so that of two creators the loser's version stays in the
+winner's branch, as its newest if it has the higher number. Here Lance only prepares the version;
+the create-only put of the file decides who makes the branch, and the version follows. Where a
+creator dies between the two, the branch has no versions: it can be deleted.
 
 Spec: lance-rest-openapi, ListTableBranches, CreateTableBranch, DeleteTableBranch.
 """
@@ -198,6 +198,7 @@ class Branches:
             self._discard(name, staged)
             raise self._taken(name)
         self._handle.ledger.create(origin.version, staged, name)
+        self._confirm(name, source.branch, origin.version)
         return _branch(name, wanted)
 
     def delete(self, name: str) -> None:
@@ -213,21 +214,14 @@ class Branches:
             raise InvalidInputError(msg)
         check_branch(name)
         self._handle.ledger.prepare()
-        self._handle.ledger.confirm()
-        place = self._handle.place
+        self._handle.confirm()
         branches = self._files(self.names())
         own = self._own_files(name, branches)
         if name not in branches and not own:
             raise self._absent(name)
         self._require_loose(name, branches)
-        # Versions go first, so that none is there without its data. The file goes last: until
-        # then the name is taken, and nobody makes a branch where files are still being deleted.
-        versions = place.path(f"{_TREE}/{name}/{VERSIONS_DIR}/")
-        place.store.delete([path for path in own if path.startswith(versions)])
-        place.store.delete([path for path in own if not path.startswith(versions)])
-        place.store.delete([self._path(name)])
-        place.store.prune(place.path(f"{_TREE}/{name.partition('/')[0]}"))
-        self._handle.ledger.confirm()
+        self._remove(name, own)
+        self._handle.confirm()
 
     # -- making one ------------------------------------------------------------------------------
 
@@ -281,6 +275,15 @@ class Branches:
             {key: value for key, value in self._handle.stamp.items() if key == BY},
         )
 
+    def _confirm(self, name: str, parent: str | None, version: int) -> None:
+        """Acknowledge a branch only of a version that is there."""
+        try:
+            self._handle.ledger.describe(version, parent)
+        except (TableVersionNotFoundError, TableBranchNotFoundError):
+            # Somebody cleaned up, or deleted the parent, who looked before this one was there.
+            self._remove(name, self._own_files(name, self._files(self.names())))
+            raise
+
     def _discard(self, name: str, staged: str) -> None:
         """Delete what Lance wrote for a branch that somebody else made first."""
         place = self._handle.place
@@ -319,6 +322,19 @@ class Branches:
                 f" {quote(tags[0])} names a version of it; delete the tag first"
             )
             raise InvalidTableStateError(msg)
+
+    def _remove(self, name: str, own: Sequence[str]) -> None:
+        """Delete the files of a branch.
+
+        Versions go first, so that none is there without its data. The branch's own file goes
+        last: until then the name is taken, and nobody makes a branch where files still go.
+        """
+        place = self._handle.place
+        versions = place.path(f"{_TREE}/{name}/{VERSIONS_DIR}/")
+        place.store.delete([path for path in own if path.startswith(versions)])
+        place.store.delete([path for path in own if not path.startswith(versions)])
+        place.store.delete([self._path(name)])
+        place.store.prune(place.path(f"{_TREE}/{name.partition('/')[0]}"))
 
     # -- small things ----------------------------------------------------------------------------
 

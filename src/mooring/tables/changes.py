@@ -15,6 +15,8 @@ import lance
 
 from mooring.errors import InvalidInputError, TableColumnNotFoundError
 from mooring.identifiers import quote
+from mooring.tables.commits import Committed
+from mooring.tables.filters import parsing, whole
 from mooring.tables.handle import At
 from mooring.tables.watched_rows import WatchedRows
 
@@ -120,15 +122,19 @@ def merge(
         TableSchemaValidationError: the rows do not fit the table.
         InvalidInputError: a condition makes no sense, or two rows of the source are one.
     """
-    with handle.changing(At(branch=branch)) as dataset, _reading(rows) as source:
+    with (
+        handle.changing(At(branch=branch)) as dataset,
+        parsing(None, handle.what),
+        _reading(rows) as source,
+    ):
         _require_columns(how.on, rows.schema.names, f"the rows for {handle.what}")
         builder = dataset.merge_insert(list(how.on) or None).use_index(how.use_index)
         if how.update:
-            builder = builder.when_matched_update_all(how.update_if)
+            builder = builder.when_matched_update_all(_whole(how.update_if))
         if how.insert:
             builder = builder.when_not_matched_insert_all()
         if how.delete:
-            builder = builder.when_not_matched_by_source_delete(how.delete_if)
+            builder = builder.when_not_matched_by_source_delete(_whole(how.delete_if))
         if how.timeout_s is not None:
             builder = builder.retry_timeout(timedelta(seconds=how.timeout_s))
         counts = builder.execute(source.reader)
@@ -156,8 +162,10 @@ def update(
     if not values:
         msg = f"an update of {handle.what} needs at least one column and its expression"
         raise InvalidInputError(msg)
-    with handle.changing(At(branch=branch)) as dataset:
-        result = dataset.update(dict(values), where=where)
+    assignments = {name: whole(of, "expression") for name, of in values.items()}
+    rows = None if where is None else whole(where)
+    with handle.changing(At(branch=branch)) as dataset, parsing(where, handle.what):
+        result = dataset.update(assignments, where=rows)
         return Changed(dataset.version, updated=result["num_rows_updated"])
 
 
@@ -171,8 +179,8 @@ def delete(handle: TableHandle, where: str, *, branch: str | None = None) -> Cha
     if not where.strip():
         msg = f"a deletion from {handle.what} needs a filter: 'true' selects every row"
         raise InvalidInputError(msg)
-    with handle.changing(At(branch=branch)) as dataset:
-        result = dataset.delete(where)
+    with handle.changing(At(branch=branch)) as dataset, parsing(where, handle.what):
+        result = dataset.delete(whole(where))
         return Changed(dataset.version, deleted=result["num_deleted_rows"])
 
 
@@ -184,8 +192,8 @@ def restore(handle: TableHandle, version: int, *, branch: str | None = None) -> 
     """
     with handle.changing(At(version, branch=branch)) as dataset:
         dataset.restore()  # type: ignore[no-untyped-call]
-        done = dataset.read_transaction(dataset.version)
-        return Changed(dataset.version, transaction_id=done.uuid if done else None)
+        done = Committed.of(dataset)
+        return Changed(done.version, transaction_id=done.transaction_id)
 
 
 @contextmanager
@@ -198,6 +206,10 @@ def _reading(rows: pa.RecordBatchReader) -> Iterator[WatchedRows]:
         if source.failure is not None:
             raise source.failure from exc
         raise
+
+
+def _whole(condition: str | None) -> str | None:
+    return None if condition is None else whole(condition, "condition")
 
 
 def _require_columns(wanted: Sequence[str], known: Sequence[str], what: str) -> None:

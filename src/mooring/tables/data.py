@@ -10,19 +10,25 @@ from lance.fragment import write_fragments
 
 from mooring.errors import (
     ConcurrentModificationError,
+    InvalidInputError,
     MooringError,
     ServiceUnavailableError,
+    TableColumnNotFoundError,
     TableSchemaValidationError,
     UnsupportedError,
 )
 from mooring.tables.api import AT_MS, BY, StagedTable, Write
+from mooring.tables.failures import explain
 from mooring.tables.opening import open_at
 from mooring.tables.strict import commit_strictly, sweep_transaction
 from mooring.tables.versions import list_versions, newest_version
 from mooring.tables.watched_rows import WatchedRows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
+    from lance import LanceDataset, Transaction
     from lance.fragment import FragmentMetadata
 
     BaseOperation = lance.LanceOperation.BaseOperation
@@ -104,12 +110,10 @@ class LanceTables:
             return []
         dataset = open_at(self._store.location(table_dir), self._store.options)
         found = []
-        # Not by the version a transaction was made on: Lance moves it behind others.
-        for back, transaction in enumerate(dataset.get_transactions(_RECENT)):
+        for version, transaction in _recent_transactions(dataset):
             properties = (transaction and transaction.transaction_properties) or {}
             if BY in properties:
-                at_ms = int(properties.get(AT_MS, 0))
-                found.append(Write(dataset.version - back, properties[BY], at_ms))
+                found.append(Write(version, properties[BY], int(properties.get(AT_MS, 0))))
         return found[::-1]
 
     def commit(self, staged: StagedTable, version: int) -> bool:
@@ -166,7 +170,26 @@ class LanceTables:
 
 
 def _explain(failure: Exception) -> MooringError:
-    reason = str(failure).partition(", /")[0]
-    if isinstance(failure, ValueError | NotImplementedError) or "nsupported" in reason:
-        return TableSchemaValidationError(f"Lance cannot store this data: {reason}")
-    return ServiceUnavailableError(f"Lance could not write the data: {reason}")
+    found = explain(failure, "Lance cannot store this data")
+    if isinstance(found, InvalidInputError | TableColumnNotFoundError):
+        return TableSchemaValidationError(str(found))
+    return found
+
+
+def _recent_transactions(dataset: LanceDataset) -> Iterable[tuple[int, Transaction | None]]:
+    """Read the newest transactions with the versions they made, the newest first."""
+    try:
+        # Not by the version a transaction was made on: Lance moves it behind others.
+        found = enumerate(dataset.get_transactions(_RECENT))
+        return [(dataset.version - back, transaction) for back, transaction in found]
+    except TypeError:
+        # One of them is a compaction of indexed rows, which Lance cannot make an object of.
+        versions = [version["version"] for version in dataset.versions()]
+        return [(version, _read(dataset, version)) for version in versions[-_RECENT:][::-1]]
+
+
+def _read(dataset: LanceDataset, version: int) -> Transaction | None:
+    try:
+        return dataset.read_transaction(version)
+    except (TypeError, OSError, ValueError):
+        return None

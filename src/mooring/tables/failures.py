@@ -40,7 +40,8 @@ _MEANINGS: tuple[tuple[str, type[MooringError]], ...] = (
         (
             r"^(invalid user input: )?(error parsing statement|error resolving filter expression"
             r"|error optimizing sql filter|expression (is not valid|'.*' is not supported))"
-            r"|error applying filter expression to batch: arrow error"
+            r"|error applying filter expression to batch: (arrow|execution) error"
+            r"|query execution error: execution error: "
             r"|(arrow error|lanceerror\(arrow\)): (cast|compute|divide by zero) ?error"
         ),
         InvalidInputError,
@@ -76,7 +77,9 @@ _MEANINGS: tuple[tuple[str, type[MooringError]], ...] = (
         (
             r"with different schema|duplicate field|cannot cast column"
             r"|already exists in the dataset|schema mismatch|cannot drop all columns"
-            r"|contains null|non-nullable"
+            r"|contains null|non-nullable|top level field .* cannot contain|is a reserved name"
+            r"|fixedsizelist with dimension 0|primary key column .* must not be nullable"
+            r"|^lanceerror\(schema\): unsupported data type"
         ),
         TableSchemaValidationError,
     ),
@@ -85,7 +88,10 @@ _MEANINGS: tuple[tuple[str, type[MooringError]], ...] = (
         InvalidTableStateError,
     ),
     (r"invalid user input|invalid argument|parser error|ref is invalid", InvalidInputError),
-    (r"cast error|not supported|unsupported|error during planning|wkt error", InvalidInputError),
+    (
+        r"cast error|not supported|unsupported|error during planning|wkt error|geoarrow",
+        InvalidInputError,
+    ),
 )
 _PATTERNS = tuple((re.compile(text, re.IGNORECASE | re.DOTALL), kind) for text, kind in _MEANINGS)
 
@@ -93,8 +99,13 @@ _PATTERNS = tuple((re.compile(text, re.IGNORECASE | re.DOTALL), kind) for text, 
 _SEALED = "cannot be written by this version of Lance"
 # Where in Lance's own source it failed, and dumps of whole schemas, help nobody.
 _NOISE = re.compile(
-    r",? (location: )?/\S+\.rs:\d+:\d+.*|:?\s+Schema \{.*|\(AggregateFunction \{.*", re.DOTALL
+    r",? (location: )?/\S+\.rs:\d+:\d+.*|:?\s+Schema \{.*|([(\[]+[\w, ]*)+\{ .*", re.DOTALL
 )
+# A name in the middle of such a dump.
+_NAMED = re.compile(
+    r"Custom\(ObjectName\(\[Identifier\(Ident \{ value: \"(.*?)\".*?\}\)\]\), \[\]\)"
+)
+_PANIC = "PanicException"
 _PREFIX = re.compile(
     r"^(Invalid user input|LanceError\(\w+\)|External error|Schema error"
     r"|C Data interface error: Invalid): "
@@ -134,6 +145,14 @@ def translated(what: str) -> Iterator[None]:
         raise
     except _OURS as exc:
         raise explain(exc, what) from exc
+    except ArithmeticError as exc:
+        raise InvalidInputError(f"{what}: a number is out of Lance's range: {exc}") from exc
+    except BaseException as exc:
+        # A panic of Lance is no Exception, and has no class that could be named.
+        if type(exc).__name__ != _PANIC:
+            raise
+        msg = f"{what}: Lance has no way to do what is asked, and gave up: {_tidy(str(exc))}"
+        raise InvalidInputError(msg) from exc
 
 
 def _text(failure: Exception) -> str:
@@ -144,7 +163,7 @@ def _text(failure: Exception) -> str:
 
 
 def _tidy(text: str) -> str:
-    tidy = _NOISE.sub("", text).strip()
+    tidy = _NOISE.sub("", _NAMED.sub(r"\1", text)).strip()
     while match := _PREFIX.match(tidy):
         tidy = tidy[match.end() :]
     return tidy.strip("'\" .") or "no reason given"

@@ -14,7 +14,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["FieldPath", "list_fields", "parse_path"]
+__all__ = ["FieldPath", "format_path", "list_fields", "parse_path", "quoted"]
 
 _SEGMENT = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[^.`]+")
@@ -29,7 +29,7 @@ class FieldPath:
 
     def __str__(self) -> str:
         """Write the path, quoted where a name would be misread."""
-        return ".".join(map(_quote, self.names))
+        return format_path(self.names)
 
 
 def list_fields(schema: Iterable[pa.Field]) -> Iterator[FieldPath]:
@@ -47,7 +47,11 @@ def parse_path(text: str) -> tuple[str, ...]:
     return names or (text,)
 
 
-def _quote(name: str) -> str:
-    if _PLAIN.fullmatch(name):
-        return name
-    return "`{}`".format(name.replace("`", "``"))
+def format_path(names: Iterable[str]) -> str:
+    """Write a path: a name that would be misread is quoted, and no other."""
+    return ".".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in names)
+
+
+def quoted(name: str) -> str:
+    """Write a column's name so that SQL reads it as one, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"

@@ -12,14 +12,15 @@ from lance.lance import _parse_field_path
 
 from mooring.errors import InvalidInputError, TableColumnNotFoundError
 from mooring.identifiers import quote
+from mooring.tables.field_paths import format_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from lance import LanceDataset
 
-__all__ = ["Found", "check_name", "find", "format_path", "quoted", "renamed"]
+__all__ = ["Found", "check_name", "find", "renamed"]
 
 # Lance keeps these names for columns that it makes up, and some crash it.
 _RESERVED = frozenset(
@@ -80,16 +81,6 @@ def find(dataset: LanceDataset, path: str, what: str, *, any_case: bool = False)
         fields = field.children()
     kind, path = field.to_arrow().type, format_path(names)
     return Found(names[-1], path, len(names) > 1, kind, dict(field.metadata))
-
-
-def format_path(names: Iterable[str]) -> str:
-    """Write a path: a name with a dot or backtick of its own is quoted, and no other."""
-    return ".".join(quoted(name) if set(name) & set(".`") else name for name in names)
-
-
-def quoted(name: str) -> str:
-    """Write a column's name so that SQL reads it as one, whatever is in it."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def renamed(path: str, name: str | None) -> str:

@@ -26,7 +26,7 @@ from mooring.tables.failures import translated
 from mooring.tables.ledger_client import LedgerClient
 from mooring.tables.opening import open_at
 from mooring.tables.place import Place, open_place
-from mooring.tables.reference_names import branch_of
+from mooring.tables.reference_names import branch_of, check_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["NEWEST", "At", "TableHandle"]
 
 _CALL_FAILED = "Python error in"
+_LAST_VERSION = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class At:
 
     Raises:
         InvalidInputError: a tag together with a version or branch, of which it names both, or
-            a branch that no branch can be named.
+            a name that no tag or branch can have.
     """
 
     version: int | None = None
@@ -58,6 +59,8 @@ class At:
         if self.tag is not None and (self.version is not None or self.branch is not None):
             msg = "a tag names a version: give it without a version or branch"
             raise InvalidInputError(msg)
+        if self.tag is not None:
+            check_tag(self.tag)
         object.__setattr__(self, "branch", branch_of(self.branch))
 
     @property
@@ -101,6 +104,16 @@ class TableHandle:
         """Where the table's files lie, for what the store decides and Lance does not."""
         return open_place(self.location, self.options)
 
+    def confirm(self) -> None:
+        """After a change beside the versions: acknowledge it only where it stays.
+
+        Raises:
+            ConcurrentModificationError: the table is being renamed, and may leave it behind.
+            TableNotFoundError: the table was dropped or renamed.
+        """
+        self.place.require_unsealed(self.what)
+        self.ledger.confirm()
+
     def open(self, at: At = NEWEST) -> LanceDataset:
         """Open the table to read it.
 
@@ -110,18 +123,38 @@ class TableHandle:
             TableTagNotFoundError: there is no such tag.
             TableBranchNotFoundError: there is no such branch.
         """
+        self._require_possible(at)
+        try:
+            return self._open(at)
+        except TableNotFoundError as exc:
+            raise self._only_declared() from exc
+        except TableVersionNotFoundError as exc:
+            if at.version is None:
+                raise
+            if at.branch is not None:
+                # Lance does not tell whether it is the version that is missing or the branch.
+                self.ledger.newest(at.branch)
+            raise self._no_version(at) from exc
+
+    def _open(self, at: At) -> LanceDataset:
         if at == NEWEST or (at.version is not None and at.branch is None):
             return open_at(self.location, self.options, at.version)
         newest = open_at(self.location, self.options)
-        try:
-            with translated(self.what):
-                return newest.checkout_version(at.reference)
-        except TableVersionNotFoundError:
-            if at.branch is None or at.version is None:
-                raise
-            # Lance does not tell whether it is the version that is missing or the branch.
-            self.ledger.newest(at.branch)
-            raise
+        with translated(self.what):
+            return newest.checkout_version(at.reference)
+
+    def _require_possible(self, at: At) -> None:
+        """Refuse numbers that Lance cannot even take."""
+        if isinstance(at.version, int) and not 0 < at.version <= _LAST_VERSION:
+            raise self._no_version(at)
+
+    def _no_version(self, at: At) -> TableVersionNotFoundError:
+        where = "" if at.branch is None else f" on branch {quote(at.branch)}"
+        return TableVersionNotFoundError(f"{self.what} has no version {at.version}{where}")
+
+    def _only_declared(self) -> TableNotFoundError:
+        msg = f"{self.what} has no data yet: it is only declared; create it first"
+        return TableNotFoundError(msg)
 
     def open_managed(self, at: At = NEWEST) -> LanceDataset:
         """Open the table so that whatever is written through the result goes through the catalog.
@@ -170,10 +203,10 @@ class TableHandle:
         Raises:
             TableNotFoundError: the table is only declared.
         """
+        self._require_possible(at)
         client.known = self.ledger.newest(None)
         if client.known is None:
-            msg = f"{self.what} has no data yet: it is only declared; create it first"
-            raise TableNotFoundError(msg)
+            raise self._only_declared()
         if at.branch is not None:
             # Lance would ask the same, and not say which branch is not there.
             self.ledger.newest(at.branch)

@@ -39,6 +39,7 @@ _OTHER_NAMES = {"FTS": "INVERTED", "SCALAR": "BTREE", "VECTOR": "IVF_PQ"}
 _DISTANCES = ("l2", "cosine", "dot", "hamming")
 _SUB_VECTORS = 16
 _SQ_BITS = 8
+_LARGEST = 2**31 - 1
 
 
 class IndexParameters(TypedDict, total=False):
@@ -129,8 +130,9 @@ class IndexKind:
             InvalidInputError: one means nothing to this kind, or its value makes no sense.
         """
         wanted = {name: value for name, value in given.items() if value is not None}
-        for name in wanted:
+        for name, value in wanted.items():
             self._require(name)
+            _check_number(name, value)
         if self.name == "INVERTED":
             return {**wanted, **_language(wanted)}
         return self._read_vector(wanted, column) if self.is_vector else wanted
@@ -164,6 +166,13 @@ class IndexKind:
         if self._has_sub_vectors:
             read.setdefault("num_sub_vectors", _sub_vectors(column))
         return {name: value for name, value in read.items() if value is not None}
+
+
+def _check_number(name: str, value: object) -> None:
+    least = int(name != "max_token_length")
+    if type(value) is int and not least <= value <= _LARGEST:
+        msg = f"{name} is {value}: it must be from {least} to {_LARGEST}"
+        raise InvalidInputError(msg)
 
 
 def _fold(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mooring.errors import InvalidInputError
+from mooring.errors import InvalidInputError, TableSchemaValidationError
 from mooring.identifiers import quote
 from mooring.tables.commits import Committed
 from mooring.tables.fields import find
@@ -29,6 +29,9 @@ __all__ = [
     "replace_schema_metadata",
     "update_field_metadata",
 ]
+
+_PRIMARY_KEY = "lance-schema:unenforced-primary-key"
+_TRUE = frozenset({"true", "1", "yes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ def update_field_metadata(
     with handle.changing(At(branch=branch)) as dataset:
         found = [find(dataset, update.path, handle.what) for update in updates]
         _require_different(found)
+        for one, update in zip(found, updates, strict=True):
+            _check_key(dataset, one, update.values)
         if any(update.replace for update in updates):
             # Lance merges all or replaces all, so what a merge would give is worked out here.
             values = {
@@ -115,6 +120,22 @@ def _require_different(found: Sequence[Found]) -> None:
         if paths.count(path) > 1:
             msg = f"field {quote(path)} is named twice: name it once with all its metadata"
             raise InvalidInputError(msg)
+
+
+def _check_key(dataset: LanceDataset, one: Found, values: Mapping[str, str | None]) -> None:
+    """Refuse what Lance would only refuse after it wrote a transaction's file, and leave that."""
+    for name, value in values.items():
+        if not name.startswith(_PRIMARY_KEY):
+            continue
+        is_position = name != _PRIMARY_KEY
+        known = (value or "").isdigit() if is_position else (value or "").lower() in _TRUE
+        if not known:
+            wanted = "a position from 1 on" if is_position else "true"
+            msg = f"'{name}' makes {quote(one.path)} part of the primary key: it is {wanted}"
+            raise InvalidInputError(msg)
+        if not one.is_nested and dataset.schema.field(one.name).nullable:
+            msg = f"column {quote(one.path)} may hold nulls, and a primary key must not"
+            raise TableSchemaValidationError(msg)
 
 
 def _merged(one: Found, update: FieldMetadata) -> dict[str, str | None]:

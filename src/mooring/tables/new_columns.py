@@ -15,6 +15,7 @@ import pyarrow as pa
 from mooring.errors import InvalidInputError, TableSchemaValidationError
 from mooring.identifiers import quote
 from mooring.tables.fields import check_name
+from mooring.tables.filters import parsing, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +71,17 @@ def add_columns(dataset: LanceDataset, columns: Sequence[NewColumn], what: str) 
         TableSchemaValidationError: a name is taken or comes twice.
     """
     _check_names(dataset, columns, what)
+    with parsing(None, what):
+        _add(dataset, columns, what)
+
+
+def _add(dataset: LanceDataset, columns: Sequence[NewColumn], what: str) -> None:
     schema = _schema(dataset, columns, what)
-    written = {column.name: column.expression for column in columns if column.expression}
+    written = {
+        column.name: whole(column.expression, f"expression of column {quote(column.name)}")
+        for column in columns
+        if column.expression is not None
+    }
     if not written:
         dataset.add_columns(schema)
     elif len(written) == len(columns) and _are_nullable(dataset, columns):
@@ -119,7 +129,11 @@ def _are_nullable(dataset: LanceDataset, columns: Sequence[NewColumn]) -> bool:
 
 
 def _projected(dataset: LanceDataset, columns: Sequence[NewColumn]) -> pa.Schema:
-    expressions = {column.name: column.sql for column in columns if column.sql is not None}
+    expressions = {
+        column.name: whole(column.sql, f"expression of column {quote(column.name)}")
+        for column in columns
+        if column.sql is not None
+    }
     if not expressions:
         return pa.schema([])
     return dataset.scanner(columns=_anchored(expressions)).projected_schema

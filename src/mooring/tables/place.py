@@ -1,7 +1,6 @@
 """Where the files of a located table lie: a store, and the table's directory in it.
 
-Lance writes tags and branches without asking whether they are there. What must be decided between
-several writers goes through the store instead.
+What several writers of tags, branches and notes must agree on is decided by the store.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from mooring.errors import ConcurrentModificationError
 from mooring.store import open_store
+from mooring.tables.seal import read_seal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,16 @@ class Place:
     def path(self, below: str) -> str:
         """Return the store's path of something in the directory."""
         return f"{self.directory}/{below}"
+
+    def require_unsealed(self, what: str) -> None:
+        """After a change beside the versions: refuse it where a rename may have missed it.
+
+        Raises:
+            ConcurrentModificationError: the table is being renamed.
+        """
+        if read_seal(self.store, self.directory).nonce is not None:
+            msg = f"{what} is being renamed: try again"
+            raise ConcurrentModificationError(msg)
 
     def read_all(self, paths: Sequence[str]) -> list[bytes | None]:
         """Read several small objects, some at once."""

@@ -8,6 +8,7 @@ Spec: lance-rest-openapi, QueryTable, ExplainTableQueryPlan, AnalyzeTableQueryPl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,6 +122,13 @@ class Query:
         few, many = self.minimum_nprobes, self.maximum_nprobes
         if few is not None and many is not None and few > many:
             msg = f"minimum_nprobes is {few}, more than maximum_nprobes, which is {many}"
+            raise InvalidInputError(msg)
+        low, high = self.lower_bound, self.upper_bound
+        if any(bound is not None and math.isnan(bound) for bound in (low, high)):
+            msg = "a bound of the distance is not a number: leave it out"
+            raise InvalidInputError(msg)
+        if low is not None and high is not None and low > high:
+            msg = f"lower_bound is {low}, more than upper_bound, which is {high}"
             raise InvalidInputError(msg)
         if self.vector is None:
             self._refuse_parts_of_a_search()

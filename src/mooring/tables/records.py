@@ -45,6 +45,11 @@ _FILE = re.compile(r"([0-9]+\.manifest)(?:-[^/]+|\.([0-9a-f]{64})\.json)?")
 _TAGS_DIR = "_refs/tags"
 # How many older versions a commit looks at for what crashed writers left: within one page.
 _SWEPT = 100
+# On disk Lance writes a file under a name with such an end, and then renames it. It takes that for
+# a failure of the disk, and not for a lost race, if the file goes meanwhile: so late a writer is
+# taken for dead.
+_UNFINISHED = re.compile(r"#[0-9]+$")
+_IN_FLIGHT = 16
 
 
 @dataclass(slots=True)
@@ -194,6 +199,34 @@ class VersionRecords:
         found = _Files(version, final.rpartition("/")[2], self._store.head(final))
         return replace(self._record(found), metadata=dict(given or {}))
 
+    def check_staged(
+        self,
+        version: int,
+        staged_path: str,
+        *,
+        size_bytes: int | None = None,
+        e_tag: str | None = None,
+        counts_down: bool | None = None,
+    ) -> None:
+        """Refuse a manifest that is not as its writer describes it; one that is absent is not.
+
+        Raises:
+            InvalidInputError: the size, the tag, or the way versions are named is another.
+        """
+        staged = self._staged(staged_path)
+        meta = self._store.head(staged)
+        if meta is None:
+            return
+        final = _final_name(staged, version, counting_down=self._before(version).counts_down)
+        for what, told, found in (
+            ("size in bytes", size_bytes, meta.size_bytes),
+            ("e_tag", _bare(e_tag), _bare(meta.tag.etag)),
+            ("naming scheme", counts_down, _Files(version, final.rpartition("/")[2]).counts_down),
+        ):
+            if told is not None and told != found:
+                msg = f"the {what} of manifest {quote(staged_path)} is another than the request's"
+                raise InvalidInputError(msg)
+
     def _staged(self, path: str) -> str:
         """Return a manifest's path in the store, and refuse one of anything else."""
         directory, _, name = path.rpartition("/")
@@ -221,7 +254,16 @@ class VersionRecords:
             msg = f"versions have no gaps: after {newest} comes {newest + 1}, not {version}"
             raise InvalidInputError(msg)
         # Whoever staged the same version loses if this one does not.
-        dead = [path for found in seen if found.version <= version for path in found.staged]
+        dead = [
+            path
+            for found in seen
+            for path in found.staged
+            if found.version <= version - (_IN_FLIGHT if _UNFINISHED.search(path) else 0)
+        ]
+        # Lance cleans up versions, and knows nothing of what their writers gave along.
+        for found in seen:
+            if found.meta is None and found.version < newest:
+                dead += found.given.values()
         return _Before(newest, all(found.counts_down for found in existing), dead)
 
     def _look(self) -> list[_Files]:
@@ -328,6 +370,10 @@ def _final_name(staged: str, version: int, *, counting_down: bool) -> str:
     if parse_manifest(stem) == version:
         return stem
     return manifest_name(version, counting_down=counting_down)
+
+
+def _bare(e_tag: str | None) -> str | None:
+    return None if e_tag is None else e_tag.strip('"')
 
 
 def _digest(body: bytes) -> str:

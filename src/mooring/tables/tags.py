@@ -1,8 +1,8 @@
 """Tags: names for versions of a table, kept in files as Lance keeps them.
 
-Lance looks whether a tag is there and then writes its file, so that of two creations at the same
-time both succeed and one is lost. Here the store decides: a tag is created by a create-only put of
-the same file.
+A tag is created by a create-only put, as Lance does it. Lance moves a tag without a condition;
+here an object store decides that, too. A tag is acknowledged only where the table is still live
+and the version still there.
 
 Spec: lance-rest-openapi, ListTableTags, GetTableTagVersion, CreateTableTag, UpdateTableTag,
 DeleteTableTag.
@@ -21,6 +21,7 @@ from mooring.clock import RandomIds, SystemClock
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
+    TableBranchNotFoundError,
     TableTagAlreadyExistsError,
     TableTagNotFoundError,
     TableVersionNotFoundError,
@@ -177,7 +178,7 @@ class Tags:
                 metadata=self._stamp(old.metadata),
             )
             if self._replace(name, found, _encode(moved)):
-                self._handle.ledger.confirm()
+                self._handle.confirm()
                 return _from_file(name, moved)
         msg = f"tag {quote(name)} of {self._handle.what} is moved by others all the time: try again"
         raise ConcurrentModificationError(msg)
@@ -190,10 +191,10 @@ class Tags:
         """
         check_tag(name)
         self._handle.ledger.prepare()
-        self._handle.ledger.confirm()
+        self._handle.confirm()
         self._read(name)
         self._handle.place.store.delete([self._path(name)])
-        self._handle.ledger.confirm()
+        self._handle.confirm()
 
     # -- small things ----------------------------------------------------------------------------
 
@@ -235,11 +236,11 @@ class Tags:
         """Acknowledge a tag only of a version that is there, in a table that is live."""
         try:
             self._handle.ledger.describe(written.version, written.branch)
-        except TableVersionNotFoundError:
-            # Somebody cleaned up who looked at the tags before this one was there.
+        except (TableVersionNotFoundError, TableBranchNotFoundError):
+            # Somebody cleaned up, or deleted the branch, who looked before this one was there.
             self._handle.place.store.delete([self._path(name)])
             raise
-        self._handle.ledger.confirm()
+        self._handle.confirm()
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)

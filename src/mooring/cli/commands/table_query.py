@@ -267,7 +267,7 @@ class _Reading:
         rows = pa.Table.from_batches(list(reader), reader.schema)
         shown = rows if limit is None else rows.slice(0, limit)
         self._show_cells(shown.combine_chunks())
-        if not shown.num_rows:
+        if not rows.num_rows:
             self._output.message("no rows")
         elif shown.num_rows < rows.num_rows:
             more = "more follow: --limit and --offset choose, --to FILE takes all"

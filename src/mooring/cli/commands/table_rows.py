@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -199,8 +200,8 @@ def _rows(
     with opened_files(files, kind) as opened, show_progress(session.output) as meter:
         readers = read_files(opened, fit)
         counted = [
-            CountedRows(path, reader, meter).reader()
-            for (path, _), reader in zip(opened, readers, strict=True)
+            CountedRows(Path(source.label), reader, meter).reader()
+            for source, reader in zip(opened, readers, strict=True)
         ]
         yield pa.RecordBatchReader.from_batches(readers[0].schema, chain.from_iterable(counted))
 

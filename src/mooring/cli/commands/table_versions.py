@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,7 +14,7 @@ from mooring.cli.states import Branch, complete_states, parse_state, restore_lin
 from mooring.errors import TableNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mooring.catalog import Catalog
     from mooring.namespace.api import Change
@@ -143,6 +143,14 @@ def add_to(app: typer.Typer) -> None:
 # -- history -------------------------------------------------------------------------------------
 
 
+class _Told(NamedTuple):
+    """An entry, when it was, and its place among those that the catalog told."""
+
+    at_ms: int
+    row: dict[str, object]
+    place: int = 0
+
+
 def _changes(catalog: Catalog, name: str) -> list[Change]:
     """Return what the catalog knows.
 
@@ -172,21 +180,33 @@ def _versions(catalog: Catalog, name: str, limit: int | None) -> list[LogEntry]:
 def _merge(changes: Sequence[Change], entries: Sequence[LogEntry]) -> list[dict[str, object]]:
     """Put what the catalog and what the table's versions tell into one list by time."""
     versions = {entry.version: entry for entry in entries}
-    found: list[tuple[int, dict[str, object]]] = []
-    for change in changes:
-        is_write = change.action == "write" and change.version is not None
-        entry = versions.pop(change.version, None) if is_write and change.version else None
+    written = {entry.version: _Told(*_written(entry)) for entry in entries}
+    others: list[_Told] = []
+    for place, change in enumerate(changes):
+        version = change.version if change.action == "write" else None
         row = {
             "action": change.action,
             "state": state_word(change.state),
             "version": change.version,
-            **_of_version(entry),
+            **_of_version(versions.get(version) if version else None),
             "by": change.by,
             "at": as_time(change.at_ms),
         }
-        found.append((change.at_ms, row))
-    found += [_written(entry) for entry in versions.values()]
-    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+        told = _Told(change.at_ms, row, place)
+        if version is None:
+            others.append(told)
+        else:
+            written[version] = told
+    found = [*_in_order(written), *others]
+    return [told.row for told in sorted(found, key=lambda told: (told.at_ms, told.place))]
+
+
+def _in_order(written: Mapping[int, _Told]) -> Iterator[_Told]:
+    """Go through versions by number; a store that tells whole seconds would mix them up."""
+    latest_ms = place = 0
+    for _, told in sorted(written.items(), key=lambda pair: pair[0]):
+        latest_ms, place = max(latest_ms, told.at_ms), max(place, told.place)
+        yield _Told(latest_ms, told.row, place)
 
 
 def _branch_rows(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ContentRequests"]
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)")
+_LONGEST_S = 10.0 * 365 * 24 * 3600  # longer ones do not fit Lance's clock
 _SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -94,6 +95,9 @@ class ContentRequests(Requests):
     def _update_rows(self, request: spec.UpdateTableRequest, *, may_be_none: bool) -> Changed:
         from mooring.tables.changes import Changed, update  # imports lance
 
+        if any(len(update) != len(("column", "expression")) for update in request.updates):
+            msg = "each update is a column and its expression, two texts and no more"
+            raise InvalidInputError(msg)
         values = dict(request.updates)
         if len(values) != len(request.updates):
             msg = "an update sets a column once: one of these columns comes twice"
@@ -131,4 +135,4 @@ def _seconds(text: str | None) -> float | None:
     if match is None:
         msg = f"'{text}' is not a time limit: write 500ms, 30s, 2m or 1h"
         raise InvalidInputError(msg)
-    return float(match[1]) * _SECONDS[match[2]]
+    return min(float(match[1]) * _SECONDS[match[2]], _LONGEST_S)

@@ -21,7 +21,7 @@ from mooring.errors import (
 )
 from mooring.identifiers import quote
 from mooring.namespace.lance.catalog import CatalogRequests
-from mooring.namespace.lance.requests import field, table_id, worded
+from mooring.namespace.lance.requests import choose, field, table_id, worded
 from mooring.namespace.paging import cut, take_page
 from mooring.tables.api import VersionRange
 
@@ -107,9 +107,11 @@ class VersionRequests(CatalogRequests):
     ) -> spec.BatchDeleteTableVersionsResponse:
         """Delete records of versions by ranges, and never data."""
         ranges = [VersionRange(one.start_version, one.end_version) for one in request.ranges]
-        count = self._backend.delete_table_versions(
-            table_id(request.id), ranges, branch=request.branch
-        )
+        table = table_id(request.id)
+        count = self._backend.delete_table_versions(table, ranges, branch=request.branch)
+        if not count and request.branch:
+            # Of a branch that is not there, nothing was deleted either.
+            self._backend.list_table_versions(table, branch=request.branch, limit=1)
         return spec.BatchDeleteTableVersionsResponse(deleted_count=count)
 
     @worded
@@ -132,12 +134,31 @@ class VersionRequests(CatalogRequests):
         raise InvalidInputError(msg)
 
     def _create(self, table: ObjectId, entry: Any) -> VersionRecord:  # noqa: ANN401  # see field
+        if not isinstance(entry, dict):  # Lance itself describes what it just wrote
+            self._check_staged(table, entry)
         return self._backend.create_table_version(
             table,
             int(field(entry, "version")),
             field(entry, "manifest_path"),
             branch=field(entry, "branch"),
             metadata=field(entry, "metadata"),
+        )
+
+    def _check_staged(self, table: ObjectId, entry: Any) -> None:  # noqa: ANN401  # see field
+        """Hold a request to what it tells about its manifest."""
+        from mooring.tables.records import VersionRecords
+        from mooring.tables.reference_names import branch_of
+
+        if entry.manifest_size is None and entry.e_tag is None and entry.naming_scheme is None:
+            return
+        scheme = choose(entry.naming_scheme, ("v2", "v1"), "naming scheme")
+        place = self._locate(table.names).place
+        VersionRecords(place.store, place.directory, branch_of(entry.branch)).check_staged(
+            entry.version,
+            entry.manifest_path,
+            size_bytes=entry.manifest_size,
+            e_tag=entry.e_tag,
+            counts_down=None if entry.naming_scheme is None else scheme == "v2",
         )
 
 
