@@ -85,7 +85,7 @@ class MemoryStore:
         return Listing(sorted(directories), sorted(files), exists=bool(below))
 
     def list_prefix(self, path: str) -> list[ObjectMeta]:
-        top = f"{path}/"
+        top = f"{path}/" if path else ""
         return [
             _meta(key, body) for key, body in sorted(self.content.items()) if key.startswith(top)
         ]

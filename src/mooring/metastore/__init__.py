@@ -1,0 +1,1 @@
+"""A transactional catalog: namespaces, tables, versions, streams, partitions and deltas."""

@@ -1,0 +1,143 @@
+"""Commits of one process: whoever waits together shares a put.
+
+One of the waiting threads leads: it takes all requests there are, holds each against the entries
+that came after the state it read and against those accepted before it, and puts the accepted ones
+as one entry. The order in it is the order of the commits.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mooring.errors import ConcurrentModificationError, MooringError, UnknownOutcomeError
+from mooring.metastore.entry import Entry
+
+if TYPE_CHECKING:
+    from mooring.clock import IdSource
+    from mooring.metastore.chain import CommitChain
+    from mooring.metastore.entry import Record
+
+__all__ = ["Committer", "Request"]
+
+
+@dataclass(eq=False)
+class Request:
+    """A transaction that wants to be committed.
+
+    Attributes:
+        record: What it did.
+        reads: Keys of what it read.
+        checked: The entry up to which nothing interferes.
+        seq: The entry it was committed by.
+        error: Why it was not.
+    """
+
+    record: Record
+    reads: frozenset[str]
+    checked: int
+    seq: int | None = None
+    error: MooringError | None = None
+    done: bool = field(default=False)
+
+    def interferes(self, other: Record) -> bool:
+        """Whether an earlier commit changed what this one read or writes."""
+        keys = self.reads | self.record.writes
+        return bool(other.writes & keys or other.touches & self.reads)
+
+
+class Committer:
+    """Commits the transactions of one process."""
+
+    def __init__(self, chain: CommitChain, ids: IdSource) -> None:
+        """Commit to a chain."""
+        self._chain = chain
+        self._ids = ids
+        self._waiting: list[Request] = []
+        self._queue = threading.Lock()
+        self._leading = threading.Lock()
+
+    def commit(self, request: Request) -> int:
+        """Commit a transaction, with whoever else waits, and return the entry that holds it.
+
+        Raises:
+            ConcurrentModificationError: somebody else's commit interferes.
+            UnknownOutcomeError: the store never said whether it happened.
+        """
+        with self._queue:
+            self._waiting.append(request)
+        with self._leading:
+            if not request.done:
+                self._lead()
+        if request.error is not None:
+            raise request.error
+        if request.seq is None:
+            raise AssertionError(request)
+        return request.seq
+
+    def _lead(self) -> None:
+        with self._queue:
+            batch, self._waiting = self._waiting, []
+        try:
+            self._put(batch)
+        except MooringError as exc:
+            for request in batch:
+                request.error = request.error or (None if request.seq else exc)
+        finally:
+            for request in batch:
+                request.done = True
+
+    def _put(self, batch: list[Request]) -> None:
+        while batch:
+            newest = self._chain.refresh()
+            batch = [request for request in batch if self._is_apart(request, newest)]
+            batch = _without_clashes(batch)
+            if not batch:
+                return
+            records = tuple(request.record for request in batch)
+            if self._append(newest + 1, Entry(nonce=self._ids.new_id(), records=records)):
+                for request in batch:
+                    request.seq = newest + 1
+                return
+
+    def _append(self, seq: int, entry: Entry) -> bool:
+        try:
+            return self._chain.append(seq, entry)
+        except UnknownOutcomeError:
+            # Before any other verdict: it may be there.
+            self._chain.refresh()
+            if self._chain.timeline.committed_at(entry.records[0].txn_id) != seq:
+                raise
+            return True
+
+    def _is_apart(self, request: Request, newest: int) -> bool:
+        """Hold a request against the entries that came since it was checked last."""
+        for entry in self._chain.between(request.checked, newest):
+            if request.record.txn_id in entry.aborted:
+                msg = "a sweep has given the transaction up, for it took too long: begin it again"
+                request.error = ConcurrentModificationError(msg)
+                return False
+            for other in entry.records:
+                if request.interferes(other):
+                    request.error = _lost(other)
+                    return False
+        request.checked = newest
+        return True
+
+
+def _without_clashes(batch: list[Request]) -> list[Request]:
+    """Keep those that none before them in the batch interferes with."""
+    accepted: list[Request] = []
+    for request in batch:
+        clash = next((one for one in accepted if request.interferes(one.record)), None)
+        if clash is None:
+            accepted.append(request)
+        else:
+            request.error = _lost(clash.record)
+    return accepted
+
+
+def _lost(other: Record) -> ConcurrentModificationError:
+    msg = f"{other.by}'s commit changed what this transaction builds on: begin it again"
+    return ConcurrentModificationError(msg)

@@ -1,0 +1,163 @@
+"""A metastore: one chain of commits over a store, and the transactions on it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from random import uniform
+from time import sleep as pause
+from typing import TYPE_CHECKING, TypeVar
+
+from mooring.clock import RandomIds, SystemClock
+from mooring.errors import (
+    ConcurrentModificationError,
+    InvalidInputError,
+    TransactionNotFoundError,
+)
+from mooring.identifiers import quote
+from mooring.metastore.chain import CommitChain
+from mooring.metastore.committer import Committer
+from mooring.metastore.sweep import find_leftovers, sweep
+from mooring.metastore.transaction import Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mooring.clock import Clock, IdSource
+    from mooring.metastore.entry import Record
+    from mooring.metastore.sweep import Leftover
+    from mooring.store import Store
+
+__all__ = ["Metastore"]
+
+T = TypeVar("T")
+_ATTEMPTS = 100
+_FIRST_PAUSE_S = 0.002
+_LONGEST_PAUSE_S = 0.25
+
+
+class Metastore:
+    """Objects of a catalog, read and changed in transactions."""
+
+    def __init__(
+        self, store: Store, *, author: str, clock: Clock | None = None, ids: IdSource | None = None
+    ) -> None:
+        """Open a metastore; nothing is read or written yet.
+
+        Args:
+            store: Where it lies.
+            author: In whose name to commit.
+            clock: Stamps commits.
+            ids: Makes ids and nonces.
+        """
+        self.store = store
+        self.author = author
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self.chain = CommitChain(store)
+        self._committer = Committer(self.chain, self._ids)
+
+    def begin(self, *, message: str | None = None, at: int | None = None) -> Transaction:
+        """Begin a transaction on the newest state, or to read that of an older entry.
+
+        Raises:
+            InvalidInputError: there is no such entry.
+        """
+        chain = self.chain
+        newest = chain.refresh()
+        if at is not None and not 0 <= at <= newest:
+            msg = f"there is no state {at}: the newest is {newest}"
+            raise InvalidInputError(msg)
+        if at is not None and at < chain.timeline.begins_at:
+            # Before the checkpoint that this process began with: read from an older one.
+            chain = CommitChain(self.store, until=at)
+            chain.refresh()
+        return Transaction(
+            self.store,
+            chain,
+            author=self.author,
+            clock=self._clock,
+            ids=self._ids,
+            committer=self._committer,
+            message=message,
+            at=at,
+        )
+
+    def transactions(self, limit: int | None = None) -> Iterator[tuple[int, Record]]:
+        """Go through the committed transactions, the newest first, with their entries."""
+        left = limit
+        for seq in range(self.chain.refresh(), 0, -1):
+            entry = self.chain.entry(seq)
+            for record in reversed(entry.records if entry else ()):
+                if left == 0:
+                    return
+                yield seq, record
+                left = None if left is None else left - 1
+
+    def find_transaction(self, txn_id: str) -> tuple[int, Record]:
+        """Return a committed transaction and the entry that holds it.
+
+        Raises:
+            TransactionNotFoundError: no committed transaction has this id.
+        """
+        for seq, record in self.transactions():
+            if record.txn_id == txn_id:
+                return seq, record
+        msg = f"no transaction {quote(txn_id)} is committed"
+        raise TransactionNotFoundError(msg)
+
+    def state_at(self, *, txn_id: str | None = None, time_ms: int | None = None) -> int:
+        """Return the entry of a transaction, or the last that was stamped until a time.
+
+        Stamps are of the clocks of those who committed; an entry whose clock was ahead is passed
+        over, and no state is ever anything but that of one entry.
+
+        Raises:
+            TransactionNotFoundError: no committed transaction has this id.
+        """
+        if txn_id is not None:
+            return self.find_transaction(txn_id)[0]
+        if time_ms is None:
+            return self.chain.refresh()
+        return next((seq for seq, one in self.transactions() if one.end_ms <= time_ms), 0)
+
+    @contextmanager
+    def transaction(self, *, message: str | None = None) -> Iterator[Transaction]:
+        """Commit what is done in a block, all of it; nothing where it raises.
+
+        Raises:
+            ConcurrentModificationError: somebody else's commit changed what was read or written.
+        """
+        transaction = self.begin(message=message)
+        yield transaction
+        transaction.commit()
+
+    def sweep(self, *, older_than_ms: int, dry_run: bool = False) -> list[Leftover]:
+        """Remove what transactions left that never committed, and tell what it was.
+
+        Args:
+            older_than_ms: Leave alone who wrote something since.
+            dry_run: Only tell.
+        """
+        before = self._clock.now_ms() - older_than_ms
+        found = find_leftovers(self.store, self.chain, before)
+        return found if dry_run or not found else sweep(self.store, self.chain, found, self._ids)
+
+    def run(self, work: Callable[[Transaction], T], *, message: str | None = None) -> T:
+        """Do work in a transaction, again on the new state where somebody else was first.
+
+        Raises:
+            ConcurrentModificationError: others were first all the time.
+        """
+        for attempt in range(_ATTEMPTS):
+            transaction = self.begin(message=message)
+            result = work(transaction)
+            try:
+                transaction.commit()
+            except ConcurrentModificationError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**attempt)
+                pause(uniform(0, longest))  # noqa: S311  # only to come at different times
+            else:
+                return result
+        raise AssertionError

@@ -1,0 +1,176 @@
+"""Checkpoints, older states and sweeps of a metastore.
+
+Issue 5: "opening, reading and committing do not grow with history"; "Sweep".
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mooring.clock import RandomIds
+from mooring.errors import ConcurrentModificationError, TransactionNotFoundError
+from mooring.metastore.layout import CHECKPOINTS_DIR, COMMITS_DIR
+from mooring.metastore.locator import ROOT, Locator
+from mooring.metastore.metastore import Metastore
+from mooring.metastore.model import Namespace, Table
+from mooring.store import open_store
+from mooring.store.observed import ObservedStore
+from tests.lakes import FakeClock
+
+NS = Locator.of("n")
+COMMITS = 300
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path / "meta")
+
+
+@pytest.fixture
+def meta(store):
+    return Metastore(store, author="ada", clock=FakeClock(), ids=RandomIds())
+
+
+@pytest.fixture
+def long(meta):
+    """A metastore of one namespace with a long history."""
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+    for number in range(COMMITS):
+        with meta.transaction() as txn:
+            txn.update(NS, Namespace(properties={"n": str(number)}))
+    return meta
+
+
+def _calls(store, work) -> dict[str, int]:
+    seen = ObservedStore(store)
+    work(Metastore(seen, author="ben"))
+    return dict(seen.counts)
+
+
+def test_opening_reads_the_newest_checkpoint_and_what_came_after(long, store):
+    assert len(store.list_dir(CHECKPOINTS_DIR).files) == COMMITS // 64
+    counts = _calls(store, lambda meta: meta.begin().get(NS))
+    assert counts["iter_dir"] == 1
+    assert sum(counts.values()) <= 64 + 4
+
+
+def test_reading_again_asks_for_the_next_entry_only(long, store):
+    seen = ObservedStore(store)
+    other = Metastore(seen, author="ben")
+    other.begin()
+    seen.counts.clear()
+    assert other.begin().get(NS).value.properties == {"n": str(COMMITS - 1)}
+    assert set(seen.counts) == {"get"}
+    assert seen.total <= 2
+
+
+def test_listing_many_tables_asks_for_nothing_each(meta, store):
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+        for number in range(200):
+            txn.create(NS.child(f"t{number:03}"), Table())
+    counts = _calls(store, lambda other: len(other.begin().children(NS)))
+    assert sum(counts.values()) <= 5
+
+
+def test_state_before_the_checkpoint_is_read(long, store):
+    other = Metastore(store, author="ben")
+    assert other.begin(at=5).get(NS).value.properties == {"n": "3"}
+    assert other.begin(at=0).children(ROOT) == []
+    assert other.begin(at=100).get(NS).value.properties == {"n": "98"}
+
+
+def test_names_and_revisions_are_in_a_checkpoint(meta, store):
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+        txn.create(NS.child("a"), Table())
+        txn.add_alias(NS.child("a"), "alias")
+        txn.create(NS.child("gone"), Table())
+    with meta.transaction() as txn:
+        txn.rename(NS.child("a"), "b")
+        txn.delete(NS.child("gone"))
+    meta.chain.checkpoint()
+    other = Metastore(store, author="ben")
+    txn = other.begin()
+    assert other.chain.timeline.begins_at == 2
+    assert txn.get(NS.child("alias")).ids == txn.get(NS.child("b")).ids
+    assert [str(found.locator) for found in txn.children(NS)] == ["n.b"]
+    with other.transaction() as txn:
+        txn.rename(NS.child("b"), "a")
+    assert meta.begin().get(NS.child("a")).revision == 3
+
+
+def test_logs_of_transactions_that_died_are_written_before_a_checkpoint(meta, store):
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+    path = f"txn/{txn.id}"
+    body = store.get(path)
+    store.delete([path])
+    other = Metastore(store, author="ben")
+    other.begin()
+    other.chain.checkpoint()
+    assert store.get(path) == body
+
+
+def _leave(meta) -> object:
+    """Stage a transaction and die."""
+    txn = meta.begin()
+    txn.create(Locator.of("left"), Namespace())
+    txn._stage()
+    return txn
+
+
+def test_what_a_dead_transaction_left_is_swept_and_it_can_commit_no_more(meta, store):
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+    kept = {found.path for found in store.list_prefix("")}
+    left = _leave(meta)
+    assert len(meta.sweep(older_than_ms=-1, dry_run=True)) == 1
+    (swept,) = meta.sweep(older_than_ms=-(10**15))
+    assert swept.txn_id == left.id
+    assert kept <= {found.path for found in store.list_prefix("")}
+    assert not [f for f in store.list_prefix("") if left.id in f.path]
+    with pytest.raises(ConcurrentModificationError, match="sweep"):
+        left.commit()
+    assert meta.begin().find(Locator.of("left")) is None
+    assert meta.sweep(older_than_ms=-(10**15)) == []
+
+
+def test_sweep_leaves_alone_who_wrote_lately_and_who_committed(meta, store):
+    with meta.transaction() as txn:
+        txn.create(NS, Namespace())
+    _leave(meta)
+    assert meta.sweep(older_than_ms=10**15) == []
+    entries = len(store.list_dir(COMMITS_DIR).files)
+    assert entries == 1
+    meta.chain.checkpoint()
+    other = Metastore(store, author="ben", clock=FakeClock())
+    assert [one.txn_id for one in other.sweep(older_than_ms=-(10**15))] != [txn.id]
+    assert other.begin().get(NS)
+
+
+def test_transactions_are_listed_and_states_found_by_them_and_by_time(meta, store):
+    clock = meta._clock
+    for number in range(3):
+        with meta.transaction(message=f"number {number}") as txn:
+            if number:
+                txn.update(NS, Namespace(properties={"n": str(number)}))
+            else:
+                txn.create(NS, Namespace())
+        clock.advance(1000)
+    meta.chain.checkpoint()
+    other = Metastore(store, author="ben", clock=clock)
+    found = list(other.transactions())
+    assert [record.message for _, record in found] == ["number 2", "number 1", "number 0"]
+    assert [seq for seq, _ in other.transactions(2)] == [3, 2]
+    first = found[2][1]
+    assert other.find_transaction(first.txn_id) == (1, first)
+    assert first.by == "ada"
+    assert [change.operation for change in first.changes] == ["create"]
+    assert other.state_at(txn_id=found[1][1].txn_id) == 2
+    assert other.state_at(time_ms=found[1][1].end_ms) == 2
+    assert other.state_at(time_ms=0) == 0
+    assert other.begin(at=2).get(NS).value.properties == {"n": "1"}
+    with pytest.raises(TransactionNotFoundError, match="'absent'"):
+        other.find_transaction("absent")
