@@ -66,7 +66,7 @@ bench: setup ## Run the benchmarks
 	@$(BIN)/python -m bench
 
 interop: setup ## Test against official clients and real servers (SPEC_DIR holds the spec texts)
-	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -m interop
+	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -n 2 --dist loadgroup -m interop
 
 torture: setup ## Run the long tests of concurrency and crashes
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture
