@@ -38,6 +38,10 @@ VERBS = (
 )
 BESIDE = ("checkpoint", "sweep")
 PAIRS = list(combinations_with_replacement(VERBS, 2))
+# In the fast suite those of which one counts: each change of everybody's is in its way.
+FAULTY = [
+    pair if "increment" in pair else pytest.param(pair, marks=pytest.mark.torture) for pair in PAIRS
+]
 TRIPLES = [
     ("increment", "increment", "increment"),
     ("tally", "make b", "drop a"),
@@ -56,7 +60,7 @@ def test_pair_is_serializable(start, pair, record_race):
     assert not report.violations, report.violations[0]
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=" - ".join)
+@pytest.mark.parametrize("pair", FAULTY, ids=" - ".join)
 def test_pair_with_a_fault_is_serializable(pair, record_race):
     race = MetaRace(STARTS["with a"], tuple((verb,) for verb in pair))
     report = explore(race, Limits(faults=1, preemptions=1))

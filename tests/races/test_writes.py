@@ -44,7 +44,13 @@ TRIPLES = [
 ]
 
 
-@pytest.mark.parametrize("start", INITIAL)
+FIRST = ("live", "declared", "dropped", "purged")
+STARTS = [
+    start if start in FIRST else pytest.param(start, marks=pytest.mark.torture) for start in INITIAL
+]
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("other", OTHERS)
 def test_write_against_any_operation(start, other, record_race):
     race = Race(start, (("write",), (other,)))
