@@ -386,3 +386,17 @@ def test_a_silent_server_leaves_only_puts_unknown():
     assert not isinstance(caught.value, UnknownOutcomeError)
     with pytest.raises(UnknownOutcomeError):
         store.put_new("a", b"")
+
+
+# -- going through a directory --------------------------------------------------------------------
+
+
+def test_a_directory_is_gone_through_in_the_order_of_names(store):
+    for name in ("b", "a", "c", "d/below"):
+        store.put(f"dir/{name}", name.encode())
+    store.put("directory", b"beside")
+    assert [meta.path for meta in store.iter_dir("dir")] == ["dir/a", "dir/b", "dir/c"]
+    assert [meta.path for meta in store.iter_dir("dir", after="a")] == ["dir/b", "dir/c"]
+    assert [meta.size_bytes for meta in store.iter_dir("dir", after="b")] == [1]
+    assert list(store.iter_dir("absent")) == []
+    assert next(iter(store.iter_dir("dir"))).path == "dir/a"
