@@ -453,6 +453,7 @@ def test_a_rename_that_closed_a_table_and_died_is_undone_by_an_undrop(lake, v1):
     with pytest.raises(ConcurrentModificationError, match="undrop t"):
         lake.backend.create_table(T, rows([2]), CreateMode.OVERWRITE)
     lake.open().undrop_table(T)
+    assert lake.open()._listed.chains.history("t") == []  # nothing was decided yet
     assert lake.directories() == {"t.lance"}
     lake.backend.create_table(T, rows([2]), CreateMode.OVERWRITE)
     assert lake.values("t") == v1.values("t") == [2]

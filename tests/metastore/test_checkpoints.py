@@ -140,13 +140,13 @@ def test_what_a_dead_transaction_left_is_swept_and_it_can_commit_no_more(meta, s
 def test_sweep_leaves_alone_who_wrote_lately_and_who_committed(meta, store):
     with meta.transaction() as txn:
         txn.create(NS, Namespace())
-    _leave(meta)
+    left = _leave(meta)
     assert meta.sweep(older_than_ms=10**15) == []
     entries = len(store.list_dir(COMMITS_DIR).files)
     assert entries == 1
     meta.chain.checkpoint()
     other = Metastore(store, author="ben", clock=FakeClock())
-    assert [one.txn_id for one in other.sweep(older_than_ms=-(10**15))] != [txn.id]
+    assert [one.txn_id for one in other.sweep(older_than_ms=-(10**15))] == [left.id]
     assert other.begin().get(NS)
 
 

@@ -321,7 +321,9 @@ def is_joint(entry: Entry, chain: list, entries: list[Entry]) -> bool:
     # Undone before it was decided, a rename leaves nothing in the chain, and whoever asked for
     # it is told of a conflict.
     return any(
-        other.verb in {"rename", "undrop to"} and other.names == entry.names and not other.is_ok
+        other.verb in {"rename", "undrop to"}
+        and other.names == entry.names
+        and other.outcome == "ConcurrentModificationError"
         for other in entries
     )
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import msgspec
 
@@ -39,11 +38,12 @@ from mooring.tables.reference_names import (
     branch_of,
     check_branch,
     check_new_branch,
+    parse_references,
     reference_file,
 )
 from mooring.tables.tags import Tags, resolve
 from mooring.tables.transaction_files import TRANSACTIONS_DIR, named_in
-from mooring.tables.versions import VERSIONS_DIR, parse_manifest
+from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 __all__ = ["Branch", "Branches"]
 
 _DIR = "_refs/branches"
-_TREE = "tree"
-_SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +132,7 @@ class Branches:
     def names(self) -> list[str]:
         """Name the branches, sorted, by one look."""
         place = self._handle.place
-        files = place.store.list_dir(place.path(_DIR)).files
-        return sorted(
-            unquote(name.removesuffix(_SUFFIX)) for name in files if name.endswith(_SUFFIX)
-        )
+        return parse_references(place.store.list_dir(place.path(_DIR)).files)
 
     def list(self, names: Sequence[str] | None = None) -> list[Branch]:
         """Return the branches by name, or some; one that is deleted meanwhile is left out."""
@@ -239,7 +234,7 @@ class Branches:
         place = self._handle.place
         if place.store.head(self._path(name)) is not None:
             raise self._taken(name)
-        versions = place.store.list_dir(place.path(f"{_TREE}/{name}/{VERSIONS_DIR}")).files
+        versions = place.store.list_dir(place.path(f"{BRANCHES_DIR}/{name}/{VERSIONS_DIR}")).files
         if any(parse_manifest(file) is not None for file in versions):
             msg = (
                 f"versions of an earlier branch {quote(name)} of {self._handle.what} are in the"
@@ -287,7 +282,7 @@ class Branches:
     def _discard(self, name: str, staged: str) -> None:
         """Delete what Lance wrote for a branch that somebody else made first."""
         place = self._handle.place
-        below = f"{_TREE}/{name}"
+        below = f"{BRANCHES_DIR}/{name}"
         manifest = place.path(f"{below}/{VERSIONS_DIR}/{staged.rpartition('/')[2]}")
         body = place.store.get(manifest) or b""
         transactions = [
@@ -300,9 +295,11 @@ class Branches:
     def _own_files(self, name: str, branches: Mapping[str, _File]) -> Sequence[str]:
         """List the files of a branch; another may lie in its directory."""
         place = self._handle.place
-        below = place.path(f"{_TREE}/{name}")
+        below = place.path(f"{BRANCHES_DIR}/{name}")
         nested = tuple(
-            place.path(f"{_TREE}/{other}/") for other in branches if other.startswith(f"{name}/")
+            place.path(f"{BRANCHES_DIR}/{other}/")
+            for other in branches
+            if other.startswith(f"{name}/")
         )
         paths = [meta.path for meta in place.store.list_prefix(below)]
         return [path for path in paths if not path.startswith(nested)]
@@ -330,11 +327,11 @@ class Branches:
         last: until then the name is taken, and nobody makes a branch where files still go.
         """
         place = self._handle.place
-        versions = place.path(f"{_TREE}/{name}/{VERSIONS_DIR}/")
+        versions = place.path(f"{BRANCHES_DIR}/{name}/{VERSIONS_DIR}/")
         place.store.delete([path for path in own if path.startswith(versions)])
         place.store.delete([path for path in own if not path.startswith(versions)])
         place.store.delete([self._path(name)])
-        place.store.prune(place.path(f"{_TREE}/{name.partition('/')[0]}"))
+        place.store.prune(place.path(f"{BRANCHES_DIR}/{name.partition('/')[0]}"))
 
     # -- small things ----------------------------------------------------------------------------
 

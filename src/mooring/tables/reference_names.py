@@ -7,12 +7,25 @@ accepts.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote as percent
+from urllib.parse import unquote
 
 from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
 
-__all__ = ["MAIN", "branch_of", "check_branch", "check_new_branch", "check_tag", "reference_file"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "MAIN",
+    "branch_of",
+    "check_branch",
+    "check_new_branch",
+    "check_tag",
+    "parse_references",
+    "reference_file",
+]
 
 MAIN = "main"
 _SEGMENT = re.compile(r"[\w.-]+")
@@ -21,6 +34,7 @@ _TAG = re.compile(r"[\w.-]+", re.ASCII)
 # for data of the branch above, and cleaned away.
 _INSIDE = frozenset({"_versions", "_transactions", "_deletions", "_indices", "_refs", "data"})
 _LONGEST_FILE = 255
+_SUFFIX = ".json"
 
 
 def branch_of(name: str | None) -> str | None:
@@ -110,7 +124,12 @@ def check_tag(name: str) -> None:
 
 def reference_file(name: str) -> str:
     """Name the file in which Lance keeps a branch or tag."""
-    return f"{percent(name, safe='')}.json"
+    return f"{percent(name, safe='')}{_SUFFIX}"
+
+
+def parse_references(files: Iterable[str]) -> list[str]:
+    """Return the names of the branches or tags that files are kept for, sorted."""
+    return sorted(unquote(name.removesuffix(_SUFFIX)) for name in files if name.endswith(_SUFFIX))
 
 
 def _check_length(name: str, what: str) -> None:

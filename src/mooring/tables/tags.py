@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import msgspec
 
@@ -30,7 +29,12 @@ from mooring.errors import (
 from mooring.identifiers import quote
 from mooring.store.numbered import create_once
 from mooring.tables.api import BY
-from mooring.tables.reference_names import branch_of, check_tag, reference_file
+from mooring.tables.reference_names import (
+    branch_of,
+    check_tag,
+    parse_references,
+    reference_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["Tag", "Tags", "resolve"]
 
 _DIR = "_refs/tags"
-_SUFFIX = ".json"
 _NONCE = "mooring.nonce"
 _ATTEMPTS = 8
 
@@ -98,10 +101,7 @@ class Tags:
     def names(self) -> list[str]:
         """Name the tags, sorted, by one look."""
         place = self._handle.place
-        files = place.store.list_dir(place.path(_DIR)).files
-        return sorted(
-            unquote(name.removesuffix(_SUFFIX)) for name in files if name.endswith(_SUFFIX)
-        )
+        return parse_references(place.store.list_dir(place.path(_DIR)).files)
 
     def list(self, names: Sequence[str] | None = None) -> list[Tag]:
         """Return the tags by name, or some of them; one that is deleted meanwhile is left out."""

@@ -27,7 +27,7 @@ from mooring.identifiers import quote
 from mooring.tables.failures import translated
 from mooring.tables.handle import At
 from mooring.tables.transaction_files import TRANSACTIONS_DIR, TransactionFile, named_in
-from mooring.tables.versions import VERSIONS_DIR
+from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -208,7 +208,7 @@ def read_transaction(
 
 def _read_file(handle: TableHandle, version: int, branch: str | None) -> Transaction | None:
     place = handle.place
-    above = f"tree/{branch}/" if branch else ""
+    above = f"{BRANCHES_DIR}/{branch}/" if branch else ""
     name = handle.ledger.describe(version, branch).manifest_path.rpartition("/")[2]
     manifest = place.store.get(place.path(f"{above}{VERSIONS_DIR}/{name}"))
     for file in named_in(manifest or b""):
@@ -239,7 +239,9 @@ def _find(
 def _candidates(handle: TableHandle, newest: int, uuid: str, branch: str | None) -> Iterator[int]:
     """Say where to look for a transaction: its file tells from which version it was made."""
     place = handle.place
-    directory = place.path(f"tree/{branch}/{TRANSACTIONS_DIR}" if branch else TRANSACTIONS_DIR)
+    directory = place.path(
+        f"{BRANCHES_DIR}/{branch}/{TRANSACTIONS_DIR}" if branch else TRANSACTIONS_DIR
+    )
     for name in place.store.list_dir(directory).files:
         read_version, _, rest = name.removesuffix(_SUFFIX).partition("-")
         if rest == uuid and read_version.isdecimal():
