@@ -117,7 +117,7 @@ def _leave(meta) -> object:
     """Stage a transaction and die."""
     txn = meta.begin()
     txn.create(Locator.of("left"), Namespace())
-    txn._stage()
+    txn._stage(txn._record())
     return txn
 
 

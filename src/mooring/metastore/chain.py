@@ -9,14 +9,16 @@ import threading
 from typing import TYPE_CHECKING
 
 from mooring.metastore.checkpoint import load_checkpoint, save_checkpoint
-from mooring.metastore.entry import decode_entry, encode_entry, encode_record
-from mooring.metastore.layout import commit_path, log_path
+from mooring.metastore.dialect import DOCUMENT
+from mooring.metastore.entry import decode_entry, encode_entry
+from mooring.metastore.layout import commit_path
 from mooring.metastore.timeline import Timeline
 from mooring.store.numbered import create_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mooring.metastore.dialect import Dialect
     from mooring.metastore.entry import Entry, Record
     from mooring.store import Store
 
@@ -30,9 +32,10 @@ _SHARE = 8
 class CommitChain:
     """The commits of a metastore, and the state that follows from them."""
 
-    def __init__(self, store: Store, until: int | None = None) -> None:
+    def __init__(self, store: Store, until: int | None = None, dialect: Dialect = DOCUMENT) -> None:
         """Read a chain, or its beginning up to an entry; nothing is read yet."""
         self._store = store
+        self.dialect = dialect
         self._until = until
         self._reading = threading.Lock()
         self._entries: dict[int, Entry] = {}
@@ -80,10 +83,10 @@ class CommitChain:
 
     def _complete_logs(self, records: Iterable[Record]) -> None:
         """Write the logs of transactions whose processes died before they did."""
-        by_path = {log_path(record.txn_id): record for record in records}
-        missing = by_path.keys() - self._store.existing(list(by_path))
+        bodies = dict(self.dialect.log(record) for record in records)
+        missing = bodies.keys() - self._store.existing(list(bodies))
         for path in sorted(missing):
-            self._store.put(path, encode_record(by_path[path]), derived=True)
+            self._store.put(path, bodies[path], derived=True)
 
     def append(self, seq: int, entry: Entry) -> bool:
         """Commit an entry as exactly this number; False where another is there.
@@ -97,6 +100,12 @@ class CommitChain:
             if self.timeline.seq == seq - 1:
                 self._take(seq, entry)
         return True
+
+    def is_committed(self, txn_id: str) -> bool:
+        """In the chain, as far as it is read; what is older has its log."""
+        if self.timeline.committed_at(txn_id) is not None:
+            return True
+        return self.dialect.is_logged(txn_id, lambda path: self._store.head(path) is not None)
 
     def entry(self, seq: int) -> Entry | None:
         """Return one entry, however old; None where there is none."""

@@ -16,6 +16,7 @@ from mooring.errors import (
 from mooring.identifiers import quote
 from mooring.metastore.chain import CommitChain
 from mooring.metastore.committer import Committer
+from mooring.metastore.dialect import DOCUMENT
 from mooring.metastore.sweep import find_leftovers, sweep
 from mooring.metastore.transaction import Transaction
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mooring.clock import Clock, IdSource
+    from mooring.metastore.dialect import Dialect
     from mooring.metastore.entry import Record
     from mooring.metastore.sweep import Leftover
     from mooring.store import Store
@@ -39,7 +41,13 @@ class Metastore:
     """Objects of a catalog, read and changed in transactions."""
 
     def __init__(
-        self, store: Store, *, author: str, clock: Clock | None = None, ids: IdSource | None = None
+        self,
+        store: Store,
+        *,
+        author: str,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        dialect: Dialect = DOCUMENT,
     ) -> None:
         """Open a metastore; nothing is read or written yet.
 
@@ -48,12 +56,14 @@ class Metastore:
             author: In whose name to commit.
             clock: Stamps commits.
             ids: Makes ids and nonces.
+            dialect: How its objects lie in it.
         """
         self.store = store
         self.author = author
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
-        self.chain = CommitChain(store)
+        self.dialect = dialect
+        self.chain = CommitChain(store, dialect=dialect)
         self._committer = Committer(self.chain, self._ids)
 
     def begin(self, *, message: str | None = None, at: int | None = None) -> Transaction:
@@ -69,7 +79,7 @@ class Metastore:
             raise InvalidInputError(msg)
         if at is not None and at < chain.timeline.begins_at:
             # Before the checkpoint that this process began with: read from an older one.
-            chain = CommitChain(self.store, until=at)
+            chain = CommitChain(self.store, until=at, dialect=self.dialect)
             chain.refresh()
         return Transaction(
             self.store,
@@ -78,6 +88,7 @@ class Metastore:
             clock=self._clock,
             ids=self._ids,
             committer=self._committer,
+            dialect=self.dialect,
             message=message,
             at=at,
         )

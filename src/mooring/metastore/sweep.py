@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mooring.metastore.entry import Entry
-from mooring.metastore.layout import TXN_DIR, log_path, parse_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,16 +43,15 @@ def find_leftovers(store: Store, chain: CommitChain, written_before_ms: int) -> 
     """List what transactions left that are not committed and wrote nothing for a while."""
     files: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for meta in store.list_prefix(""):
-        name = meta.path.rpartition("/")[2]
-        found = None if meta.path.startswith(f"{TXN_DIR}/") else parse_mapping(name)
-        if found is not None:
-            files[found.txn_id].append((meta.path, meta.size_bytes, meta.modified_ms))
+        txn_id = chain.dialect.writer_of(meta.path)
+        if txn_id is not None:
+            files[txn_id].append((meta.path, meta.size_bytes, meta.modified_ms))
     # After the files: whoever commits meanwhile is found.
     chain.refresh()
     leftovers = []
     for txn_id, own in sorted(files.items()):
         newest_ms = max(modified for _, _, modified in own)
-        if newest_ms < written_before_ms and not _is_committed(store, chain, txn_id):
+        if newest_ms < written_before_ms and not chain.is_committed(txn_id):
             paths = tuple(path for path, _, _ in own)
             leftovers.append(Leftover(txn_id, paths, sum(size for _, size, _ in own), newest_ms))
     return leftovers
@@ -69,17 +67,10 @@ def sweep(
     """
     while True:
         newest = chain.refresh()
-        doomed = [one for one in leftovers if not _is_committed(store, chain, one.txn_id)]
+        doomed = [one for one in leftovers if not chain.is_committed(one.txn_id)]
         fresh = tuple(one.txn_id for one in doomed if not chain.timeline.is_aborted(one.txn_id))
         if not fresh or chain.append(newest + 1, Entry(nonce=ids.new_id(), aborted=fresh)):
             break
     for one in doomed:
         store.delete(one.paths)
     return doomed
-
-
-def _is_committed(store: Store, chain: CommitChain, txn_id: str) -> bool:
-    """In the chain, as far as it is read; what is older has its log."""
-    if chain.timeline.committed_at(txn_id) is not None:
-        return True
-    return store.head(log_path(txn_id)) is not None

@@ -30,15 +30,8 @@ from mooring.metastore.entry import (
     NameChange,
     Record,
     Remapped,
-    encode_record,
 )
-from mooring.metastore.layout import (
-    Operation,
-    RevisionName,
-    log_path,
-    mapping_path,
-    revision_path,
-)
+from mooring.metastore.layout import Operation
 from mooring.metastore.locator import Kind, Locator
 from mooring.metastore.model import decode_object, encode_object
 
@@ -48,6 +41,7 @@ if TYPE_CHECKING:
     from mooring.clock import Clock, IdSource
     from mooring.metastore.chain import CommitChain
     from mooring.metastore.committer import Committer
+    from mooring.metastore.dialect import Dialect
     from mooring.metastore.model import MetaObject
     from mooring.metastore.timeline import Ids, Parts
     from mooring.store import Store
@@ -92,6 +86,7 @@ class Transaction:
         clock: Clock,
         ids: IdSource,
         committer: Committer,
+        dialect: Dialect,
         message: str | None = None,
         at: int | None = None,
     ) -> None:
@@ -104,6 +99,7 @@ class Transaction:
             clock: Stamps, and decides nothing.
             ids: Makes ids.
             committer: Commits it.
+            dialect: Names the files that it writes.
             message: What it is for.
             at: The entry whose state is read.
         """
@@ -113,9 +109,10 @@ class Transaction:
         self._clock = clock
         self._id_source = ids
         self._committer = committer
+        self._dialect = dialect
         self._message = message
         self._start_ms = clock.now_ms()
-        self.id = f"{self._start_ms}_{uuid.UUID(ids.new_id())}"
+        self.id = dialect.txn_id(self._start_ms, str(uuid.UUID(ids.new_id())))
         self.is_read_only = at is not None
         self.seq = chain.refresh() if at is None else at
         self._reads: set[str] = set()
@@ -400,7 +397,7 @@ class Transaction:
         if self.committed_at is not None or not self._changes:
             return self.committed_at or self.seq
         record = self._record()
-        staged = self._stage()
+        staged = self._stage(record)
         try:
             request = Request(record, frozenset(self._reads), self.seq)
             self.committed_at = self._committer.commit(request)
@@ -411,7 +408,7 @@ class Transaction:
             raise
         # What follows from the commit can be done by whoever comes later as well.
         with suppress(ServiceUnavailableError):
-            self._store.put(log_path(self.id), encode_record(record), derived=True)
+            self._store.put(*self._dialect.log(record), derived=True)
             self._chain.checkpoint_if_due()
         return self.committed_at
 
@@ -428,27 +425,12 @@ class Transaction:
             touches=frozenset(self._touches),
         )
 
-    def _stage(self) -> list[str]:
-        """Write the files of the document's layout; nobody looks at them before the commit."""
-        files = dict(self._files())
+    def _stage(self, record: Record) -> list[str]:
+        """Write the files of the layout; nobody looks at them before the commit."""
+        files = dict(self._dialect.files(record, self._name_of))
         for path, body in files.items():
             self._store.put(path, body)
         return list(files)
-
-    def _files(self) -> Iterator[tuple[str, bytes]]:
-        for change in self._changes.values():
-            name = RevisionName(change.revision, change.operation, self.id)
-            yield revision_path(change.ids, name), change.body or b""
-            for mapped in change.names:
-                yield self._mapping(change.ids, mapped.digest, mapped.operation, mapped.revision)
-        for again in self._remapped:
-            yield self._mapping(again.ids, again.digest, again.operation, again.revision)
-
-    def _mapping(
-        self, ids: Ids, digest: str, operation: Operation, revision: int
-    ) -> tuple[str, bytes]:
-        name = RevisionName(revision, operation, self.id, ids[-1])
-        return mapping_path(ids[:-1], digest, name), b""
 
     def _require_writable(self) -> None:
         if self.is_read_only:
