@@ -11,11 +11,11 @@ import pyarrow as pa
 
 import mooring
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest import MANIFEST_DIR
 from mooring.identifiers import ObjectId
 from mooring.namespace.api import CreateMode
+from mooring.namespace.home import Home
 from mooring.store import open_store
 
 if TYPE_CHECKING:

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from mooring.directory.entries import PROTECTED
 from mooring.directory.layout import table_dir
-from mooring.directory.locations import check_location, is_outside
-from mooring.directory.properties import check_properties
+from mooring.directory.manifest import MANIFEST_DIR
 from mooring.errors import (
     CatalogFormatError,
     ConflictError,
@@ -36,13 +34,15 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT, ObjectId, check_composed, quote
 from mooring.namespace.api import CreateMode
+from mooring.namespace.locations import check_location, is_outside
+from mooring.namespace.properties import PROTECTED, check_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mooring.catalog import Catalog
-    from mooring.directory.settings import Settings
     from mooring.namespace.api import TableInfo
+    from mooring.namespace.settings import Settings
     from mooring.store import Store
 
     Act = Callable[[], object]
@@ -388,7 +388,10 @@ class _Target:
             raise InvalidInputError(msg)
         try:
             location = check_location(
-                entry.location, self._root, self._directory.settings.allowed_locations
+                entry.location,
+                self._root,
+                self._directory.settings.allowed_locations,
+                own=(MANIFEST_DIR,),
             )
         except InvalidInputError as exc:
             return _Step(Result.SKIPPED, str(exc))

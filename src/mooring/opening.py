@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.directory.sharing import share_manifest
 from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.namespace.home import Home
 from mooring.store import open_store
 
 if TYPE_CHECKING:

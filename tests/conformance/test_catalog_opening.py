@@ -9,7 +9,6 @@ import pytest
 
 import mooring
 from mooring.clock import DAY_MS
-from mooring.directory.layout import settings_path
 from mooring.errors import (
     CatalogFormatError,
     MooringError,
@@ -19,6 +18,7 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT
 from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.settings import settings_path
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store import open_store
 from mooring.store.observed import ObservedStore

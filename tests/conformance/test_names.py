@@ -16,7 +16,6 @@ import pytest
 
 import mooring
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
 from mooring.directory.layout import MAX_NAME_BYTES
 from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import (
@@ -27,6 +26,7 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
+from mooring.namespace.home import Home
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.api import Capabilities, Listing
 from mooring.store.local import LocalStore

@@ -10,7 +10,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import (
     ConcurrentModificationError,
@@ -19,6 +18,7 @@ from mooring.errors import (
     UnsupportedError,
 )
 from mooring.identifiers import ROOT
+from mooring.namespace.home import Home
 from mooring.store import open_store
 from mooring.tables.api import VersionRange
 from mooring.tables.versions import manifest_name

@@ -11,8 +11,8 @@ import mooring
 from mooring import config, namespaces
 from mooring.directory import entries, layout
 from mooring.directory.decisions import Decision, State
-from mooring.directory.settings import Settings
 from mooring.errors import MooringError
+from mooring.namespace.settings import Settings, settings_path
 from mooring.tables.manifest import SHARED, ManifestRow
 from tests.docs.documents import DOCS
 
@@ -77,7 +77,7 @@ def test_every_flag_of_a_namespace_is_listed_with_its_default(tmp_path):
 
 
 def test_properties_that_are_read_are_listed():
-    assert {entries.PROTECTED, entries.RETENTION} <= in_code("reference/settings.md")
+    assert {PROTECTED, RETENTION} <= in_code("reference/settings.md")
 
 
 def test_every_field_and_file_is_listed():
@@ -91,7 +91,7 @@ def test_every_field_and_file_is_listed():
     for path in (
         layout.decision_path("flights", 1),
         layout.hint_path("flights", 2, "live"),
-        layout.settings_path(1),
+        settings_path(1),
         layout.foreign_marker_path("flights"),
         layout.RESERVED,
         layout.DEREGISTERED,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import astuple
 
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
-from mooring.directory.layout import settings_path
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.errors import TableVersionNotFoundError
 from mooring.identifiers import DELIMITER
+from mooring.namespace.home import Home
+from mooring.namespace.settings import settings_path
 from mooring.store.numbered import create_once
 from mooring.tables.lance_manifest import LanceManifest
 from mooring.tables.manifest import Glimpse, ManifestRow, RowChange

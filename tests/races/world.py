@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
-from mooring.directory.settings import Settings
 from mooring.errors import ServiceUnavailableError, UnsupportedError
+from mooring.namespace.home import Home
+from mooring.namespace.settings import Settings
 from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, StoredObject
 from mooring.store.local import LocalStore
 from mooring.store.numbered import create_once

@@ -11,6 +11,7 @@ from mooring.directory import layout
 from mooring.directory.decisions import Hint, State
 from mooring.directory.layout import MAX_NAME_BYTES, StateFile, check_table_name, parse_state_file
 from mooring.errors import InvalidNameError
+from mooring.namespace.settings import settings_path
 from mooring.store.passing import PROBE_PREFIX
 
 LAST_SEQ = 10**20 - 1
@@ -30,7 +31,7 @@ def test_a_decision_never_holds_its_outcome():
     assert layout.decision_path("t", 7) == "t.lance-state.00000000000000000007"
     hint = layout.hint_path("t", 7, "live")
     assert hint == "t.lance-state.00000000000000000007.live"
-    assert layout.settings_path(1) == "_mooring-catalog.00000000000000000001"
+    assert settings_path(1) == "_mooring-catalog.00000000000000000001"
 
 
 @pytest.mark.parametrize("name", ["t", "a.b", "x.lance", "日本", "a.lance-stat", "7", "a b", "$"])
@@ -54,7 +55,7 @@ def test_state_files_are_read_back(name, hint):
         ".lance-state.00000000000000000001",
         "t.lance-state.00000000000000000001\n",
         "t.lance-state." + "\u0661" * 20,
-        layout.settings_path(1),
+        settings_path(1),
         f"{PROBE_PREFIX}0123",
         "",
     ],

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from mooring.clock import RandomIds
-from mooring.directory.locations import check_location, is_outside, new_location, overlaps
+from mooring.directory.locations import new_location
 from mooring.errors import InvalidInputError, InvalidNameError
+from mooring.namespace.locations import check_location, is_outside, overlaps
 
 DISK = "/data/lake"
 BUCKET = "s3://bucket/a%20lake"
@@ -86,7 +87,7 @@ def test_a_location_below_the_root_is_kept_relative(location, root, path):
 )
 def test_any_other_location_is_refused(location):
     with pytest.raises(InvalidInputError):
-        check_location(location, DISK, ())
+        check_location(location, DISK, (), own=("__manifest",))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mooring.directory.properties import check_properties, merge_properties
 from mooring.errors import InvalidInputError
+from mooring.namespace.properties import check_properties, merge_properties
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import json
 import msgspec
 import pytest
 
-from mooring.directory.layout import settings_path
-from mooring.directory.settings import (
+from mooring.errors import CatalogFormatError, ConcurrentModificationError, MooringError
+from mooring.namespace.settings import (
     DEFAULT_TTL_MS,
     FORMAT,
     Settings,
     load_settings,
     save_settings,
+    settings_path,
 )
-from mooring.errors import CatalogFormatError, ConcurrentModificationError, MooringError
 from mooring.store.observed import ObservedStore
 from mooring.store.remote import RemoteStore
 

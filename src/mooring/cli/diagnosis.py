@@ -249,7 +249,7 @@ def _tables(catalog: Catalog, now_ms: int) -> Iterator[Finding]:
 
 def _declared(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:
     """Name the tables without a directory: they are declared, and somebody may fill them."""
-    from mooring.directory.locations import is_outside
+    from mooring.namespace.locations import is_outside
 
     top = backend.store.location("").rstrip("/") + "/"
     directories = set(root.directories)

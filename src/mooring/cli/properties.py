@@ -72,7 +72,7 @@ def gather_properties(
         InvalidInputError: two options speak of one property, or one makes no sense.
     """
     from mooring.clock import parse_ttl
-    from mooring.directory.entries import PROTECTED, RETENTION
+    from mooring.namespace.properties import PROTECTED, RETENTION
 
     if retention is not None:
         parse_ttl(retention)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from mooring.directory.commits import being_renamed
 from mooring.directory.decisions import Hint, State
 from mooring.directory.entries import (
-    PROTECTED,
     intent_of,
     is_namespace,
     parked_key,
@@ -31,9 +30,8 @@ from mooring.directory.layout import (
     table_dir,
 )
 from mooring.directory.listing_backend import ListingBackend
-from mooring.directory.locations import check_location, is_by_hash, looks_by_hash, overlaps
+from mooring.directory.locations import is_by_hash, looks_by_hash
 from mooring.directory.manifest_backend import ManifestBackend, new_key
-from mooring.directory.properties import check_properties, merge_properties
 from mooring.directory.renaming import Renaming
 from mooring.directory.root_rows import RootRows, is_named
 from mooring.directory.versioned import Versioned
@@ -49,7 +47,9 @@ from mooring.errors import (
 )
 from mooring.identifiers import DELIMITER, ROOT, quote
 from mooring.namespace.api import CreateMode, PurgeReport, TableInfo, Ttl
+from mooring.namespace.locations import check_location, overlaps
 from mooring.namespace.paging import cut
+from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.tables.manifest import TABLE
 
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from mooring.directory.draft import Draft
-    from mooring.directory.home import Home
     from mooring.directory.manifest import Manifest
-    from mooring.directory.settings import Settings
     from mooring.directory.sweeping import Orphan
     from mooring.directory.view import TableView
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import Change, PurgeProgress
+    from mooring.namespace.home import Home
+    from mooring.namespace.settings import Settings
     from mooring.namespace.states import DroppedTable, TableStatus
     from mooring.tables.manifest import ManifestRow
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "PROTECTED",
-    "RETENTION",
     "TRASH",
     "TRASH_PREFIX",
     "DropRecord",
@@ -47,8 +45,6 @@ __all__ = [
 ]
 
 TRASH = "__mooring_trash"
-PROTECTED = "mooring.protected"
-RETENTION = "mooring.retention"
 _PARKED = "directory"
 _INTENT = "mooring.renaming"
 TRASH_PREFIX = TRASH + DELIMITER

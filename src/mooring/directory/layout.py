@@ -36,7 +36,6 @@ __all__ = [
     "nested_marker_path",
     "parse_state_file",
     "reserved_marker_path",
-    "settings_path",
     "table_dir",
 ]
 
@@ -45,7 +44,6 @@ RESERVED = ".lance-reserved"
 DEREGISTERED = ".lance-deregistered"
 FOREIGN_SUFFIX = ".deleted"
 _STATE_INFIX = ".lance-state."
-_SETTINGS_PREFIX = "_mooring-catalog."
 _STATE_FILE = re.compile(
     rf"(?P<name>.+){re.escape(_STATE_INFIX)}(?P<seq>\d{{{SEQ_DIGITS}}})(?:\.(?P<hint>[a-z0-9.]+))?",
     re.DOTALL | re.ASCII,
@@ -84,11 +82,6 @@ def decision_path(name: str, seq: int) -> str:
 def hint_path(name: str, seq: int, hint: str) -> str:
     """Return the path of a decision's hint."""
     return f"{decision_path(name, seq)}.{hint}"
-
-
-def settings_path(seq: int) -> str:
-    """Return the path of a revision of the catalog's settings."""
-    return _SETTINGS_PREFIX + format_seq(seq)
 
 
 @dataclass(frozen=True, slots=True)

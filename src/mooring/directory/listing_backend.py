@@ -13,7 +13,6 @@ from mooring.directory.chain import Chains
 from mooring.directory.commits import VersionCommits
 from mooring.directory.creation import Creation
 from mooring.directory.decisions import Hint, State
-from mooring.directory.entries import PROTECTED
 from mooring.directory.layout import (
     check_table_name,
     parse_state_file,
@@ -37,6 +36,7 @@ from mooring.errors import (
 from mooring.identifiers import ROOT, check_composed, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.paging import cut
+from mooring.namespace.properties import PROTECTED
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, TableStatus
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from mooring.directory.home import Home
     from mooring.directory.listing import Scan
-    from mooring.directory.settings import Settings
     from mooring.directory.view import TableView
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress
+    from mooring.namespace.home import Home
+    from mooring.namespace.settings import Settings
 
 __all__ = ["ListingBackend"]
 

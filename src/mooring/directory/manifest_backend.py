@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from mooring.clock import format_duration
 from mooring.directory.decisions import Hint, State
 from mooring.directory.entries import (
-    PROTECTED,
-    RETENTION,
     TRASH,
     is_dropped,
     is_namespace,
@@ -20,10 +18,8 @@ from mooring.directory.entries import (
     properties_of,
 )
 from mooring.directory.layout import check_table_name
-from mooring.directory.locations import is_outside
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.namespaces import Namespaces
-from mooring.directory.properties import check_properties
 from mooring.directory.registry import Registry
 from mooring.directory.sweeping import Sweep
 from mooring.directory.trash import Trash, nearest_retention, require_unprotected
@@ -39,7 +35,9 @@ from mooring.errors import (
 from mooring.hints import suggest
 from mooring.identifiers import DELIMITER, ROOT, check_composed, check_name, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo
+from mooring.namespace.locations import is_outside
 from mooring.namespace.paging import cut
+from mooring.namespace.properties import PROTECTED, RETENTION, check_properties
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.turns import take_turn
 from mooring.tables.manifest import NAMESPACE, TABLE
@@ -52,11 +50,11 @@ if TYPE_CHECKING:
 
     from mooring.directory.draft import Draft
     from mooring.directory.entries import DroppedRow
-    from mooring.directory.home import Home
-    from mooring.directory.settings import Settings
     from mooring.directory.sweeping import Orphan
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress, Ttl
+    from mooring.namespace.home import Home
+    from mooring.namespace.settings import Settings
     from mooring.namespace.states import DroppedTable, TableStatus
     from mooring.tables.manifest import ManifestRow, ManifestTable
 

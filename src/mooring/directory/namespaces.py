@@ -14,10 +14,10 @@ from mooring.directory.entries import (
     properties_of,
     with_properties,
 )
-from mooring.directory.properties import updated_properties
 from mooring.errors import InvalidInputError, NamespaceNotFoundError
 from mooring.identifiers import quote
 from mooring.namespace.api import CreateMode
+from mooring.namespace.properties import merge_properties
 from mooring.tables.manifest import FORMAT_KEYS, NAMESPACE
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Namespaces:
             draft.require_namespace(namespace)
             row = draft.get(namespace)
             assert row is not None  # noqa: S101  # required above
-            properties = updated_properties(row, updates)
+            properties = merge_properties(properties_of(row), updates)
             draft.put(with_properties(row, properties))
             return properties
 

@@ -18,13 +18,14 @@ from mooring.directory.entries import (
     is_table,
     make_row,
     parent_of,
+    properties_of,
     read_dropped,
     with_properties,
 )
 from mooring.directory.layout import RESERVED
-from mooring.directory.locations import check_location, is_outside, new_location
+from mooring.directory.locations import new_location
+from mooring.directory.manifest import MANIFEST_DIR
 from mooring.directory.markers import Reservation
-from mooring.directory.properties import updated_properties
 from mooring.directory.sweeping import last_sweep, require_not_condemned
 from mooring.errors import (
     ConcurrentModificationError,
@@ -39,6 +40,8 @@ from mooring.errors import (
 )
 from mooring.identifiers import quote
 from mooring.namespace.api import CreateMode
+from mooring.namespace.locations import check_location, is_outside
+from mooring.namespace.properties import merge_properties
 from mooring.tables.manifest import TABLE
 from mooring.tables.seal import read_seal
 from mooring.tables.versions import VERSIONS_DIR, list_versions, newest_version
@@ -239,7 +242,7 @@ class Registry:
             fits: Whether the location may be used, beyond what the manifest says.
             drop: Moves a table that makes way into the trash.
         """
-        path = check_location(location, self._store.location(""), allowed)
+        path = check_location(location, self._store.location(""), allowed, own=(MANIFEST_DIR,))
         row = make_row(table, TABLE, path, properties)
 
         def plan(draft: Draft) -> ManifestRow:
@@ -293,7 +296,7 @@ class Registry:
 
         def plan(draft: Draft) -> dict[str, str]:
             row = draft.require_table(table)
-            properties = updated_properties(row, updates)
+            properties = merge_properties(properties_of(row), updates)
             draft.put(with_properties(row, properties))
             return properties
 

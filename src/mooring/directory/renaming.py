@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from mooring.directory.commits import being_renamed
 from mooring.directory.decisions import State
 from mooring.directory.entries import (
-    PROTECTED,
     RenameIntent,
     intent_of,
     make_row,
@@ -42,6 +41,7 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
+from mooring.namespace.properties import PROTECTED
 from mooring.tables.manifest import TABLE
 from mooring.tables.seal import put_seal
 from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, parse_record
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from mooring.directory.chain import Chain, Chains
     from mooring.directory.commits import VersionCommits
     from mooring.directory.draft import Draft
-    from mooring.directory.home import Home
     from mooring.directory.manifest import Manifest
     from mooring.directory.view import TableView
+    from mooring.namespace.home import Home
     from mooring.tables.manifest import ManifestRow
 
 __all__ = ["Renaming", "is_moving"]

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from mooring.directory.manifest_backend import open_manifest
 
 if TYPE_CHECKING:
-    from mooring.directory.home import Home
     from mooring.directory.manifest import Manifest
+    from mooring.namespace.home import Home
 
 __all__ = ["share_manifest"]
 

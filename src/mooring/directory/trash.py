@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from mooring.clock import parse_ttl
 from mooring.directory.entries import (
-    PROTECTED,
-    RETENTION,
     DropRecord,
     is_namespace,
     is_table,
@@ -24,7 +22,6 @@ from mooring.directory.entries import (
     properties_of,
     read_dropped,
 )
-from mooring.directory.locations import is_outside, overlaps
 from mooring.errors import (
     InvalidInputError,
     InvalidTableStateError,
@@ -35,6 +32,8 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import quote
+from mooring.namespace.locations import is_outside, overlaps
+from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.states import DroppedTable
 from mooring.tables.manifest import NAMESPACE, TABLE
 

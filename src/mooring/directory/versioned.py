@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mooring.directory.home import AtHome
 from mooring.errors import (
     InvalidInputError,
     TableBranchNotFoundError,
@@ -21,6 +20,7 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
+from mooring.namespace.home import AtHome
 from mooring.tables.place import Place, open_place
 from mooring.tables.records import VersionRecords
 from mooring.tables.reference_names import branch_of

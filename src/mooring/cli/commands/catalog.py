@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mooring.catalog import Catalog
     from mooring.cli.listing import Listed
-    from mooring.directory.settings import Settings
+    from mooring.namespace.settings import Settings
     from mooring.opening import DirectoryBackend
 
 __all__ = ["All", "init_command", "list_command", "show_tables"]
@@ -172,7 +172,7 @@ def _parse_locations(locations: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InvalidInputError: one of them is neither a URI nor an absolute path.
     """
-    from mooring.directory.locations import is_outside
+    from mooring.namespace.locations import is_outside
 
     for location in locations:
         if not is_outside(location):

@@ -152,9 +152,9 @@ def _require_unprotected(session: Session, catalog: Catalog, info: TableInfo) ->
     Raises:
         ProtectedError: it is.
     """
-    from mooring.directory.entries import PROTECTED
     from mooring.errors import ProtectedError
     from mooring.identifiers import quote
+    from mooring.namespace.properties import PROTECTED
 
     what, lift = "", ""
     if info.properties.get(PROTECTED) == "true":

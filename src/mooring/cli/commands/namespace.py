@@ -117,7 +117,7 @@ def create_command(
 @command
 def describe_command(session: Session, name: OptionalNamespace = "") -> None:
     """Show what is in a namespace, and its properties."""
-    from mooring.directory.entries import PROTECTED, RETENTION
+    from mooring.namespace.properties import PROTECTED, RETENTION
 
     catalog = session.open_catalog()
     properties = catalog.describe_namespace(name)

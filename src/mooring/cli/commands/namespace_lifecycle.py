@@ -115,7 +115,7 @@ def _plan_drop(
 
 
 def _require_unprotected(session: Session, catalog: Catalog, top: ObjectId) -> None:
-    from mooring.directory.entries import PROTECTED
+    from mooring.namespace.properties import PROTECTED
 
     backend = directory_of(catalog)
     described = [

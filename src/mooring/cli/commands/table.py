@@ -221,7 +221,7 @@ def _gather(
 def _describe(
     catalog: Catalog, info: TableInfo
 ) -> tuple[dict[str, object], list[dict[str, object]] | None]:
-    from mooring.directory.entries import PROTECTED
+    from mooring.namespace.properties import PROTECTED
     from mooring.table import Table
 
     is_declared = bool(info.is_only_declared)

@@ -1,4 +1,4 @@
-"""The settings of a directory catalog, as numbered revisions beside its tables.
+"""The settings of a catalog in storage, as numbered revisions beside its tables.
 
 A plain directory of tables has none and is a catalog all the same. The format number guards a
 catalog against releases that are too old for it.
@@ -11,17 +11,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mooring.clock import DAY_MS
-from mooring.directory.layout import settings_path
 from mooring.errors import CatalogFormatError, ConcurrentModificationError, UnreadableError
-from mooring.store.numbered import create_once, find_newest
+from mooring.store.numbered import create_once, find_newest, format_seq
 
 if TYPE_CHECKING:
     from mooring.store import Store
 
-__all__ = ["DEFAULT_TTL_MS", "FORMAT", "Settings", "load_settings", "save_settings"]
+__all__ = [
+    "DEFAULT_TTL_MS",
+    "FORMAT",
+    "Settings",
+    "load_settings",
+    "save_settings",
+    "settings_path",
+]
 
 FORMAT = 1
 DEFAULT_TTL_MS = 7 * DAY_MS
+_PREFIX = "_mooring-catalog."
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +55,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     at_ms: int = 0
     revision: int = 0
+
+
+def settings_path(seq: int) -> str:
+    """Return the path of a revision of the catalog's settings."""
+    return _PREFIX + format_seq(seq)
 
 
 class _Format(msgspec.Struct, frozen=True):

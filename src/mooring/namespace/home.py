@@ -1,4 +1,4 @@
-"""What every kind of directory catalog stands on: a store, settings, a clock, an author.
+"""What every catalog in storage stands on: a store, settings, a clock, an author.
 
 Nothing is written by opening one. Before the first change the store is proved, and a new catalog
 gets its settings.
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mooring.clock import RandomIds, SystemClock
-from mooring.directory.locations import check_allowed
-from mooring.directory.settings import load_settings, save_settings
 from mooring.errors import ConcurrentModificationError, ReadOnlyError
+from mooring.namespace.locations import check_allowed
+from mooring.namespace.settings import load_settings, save_settings
 from mooring.store.passing import is_passing
 from mooring.store.probe import probe_store
 
 if TYPE_CHECKING:
     from mooring.clock import Clock, IdSource
-    from mooring.directory.settings import Settings
     from mooring.namespace.api import Ttl
+    from mooring.namespace.settings import Settings
     from mooring.store import Store
     from mooring.tables.api import TableFiles
 
@@ -156,7 +156,7 @@ class Home:
 
 
 class AtHome:
-    """What every kind of directory catalog tells about its place."""
+    """What every catalog in storage tells about its place."""
 
     def __init__(self, home: Home) -> None:
         """Live at a place."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mooring.clock import parse_ttl
-from mooring.directory.entries import PROTECTED, RETENTION, properties_of
 from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mooring.tables.manifest import ManifestRow
+__all__ = ["PROTECTED", "RETENTION", "check_properties", "merge_properties"]
 
-__all__ = ["check_properties", "merge_properties", "updated_properties"]
-
-
+PROTECTED = "mooring.protected"
+RETENTION = "mooring.retention"
 _OURS = "mooring."
 
 
@@ -52,8 +50,3 @@ def merge_properties(known: Mapping[str, str], updates: Mapping[str, str | None]
     """Return properties with updates applied; None removes one."""
     merged = {**known, **updates}
     return {key: value for key, value in merged.items() if value is not None}
-
-
-def updated_properties(row: ManifestRow, updates: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the properties of a row with updates applied."""
-    return merge_properties(properties_of(row), updates)
