@@ -15,7 +15,7 @@ import mooring
 from bench.lakes import TINY, fill, open_pylance, workspace
 from bench.report import Figure, Section
 from bench.timing import time_pairs
-from mooring.directory.home import Home
+from mooring.namespace.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.namespace.lance import LanceAdapter
 from mooring.store.local import LocalStore

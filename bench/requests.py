@@ -15,7 +15,7 @@ from bench.lakes import TINY, workspace
 from bench.report import Figure, Section
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
+from mooring.namespace.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.store import open_store
 from mooring.store.observed import ObservedStore

@@ -12,6 +12,7 @@ from mooring import config, namespaces
 from mooring.directory import entries, layout
 from mooring.directory.decisions import Decision, State
 from mooring.errors import MooringError
+from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.settings import Settings, settings_path
 from mooring.tables.manifest import SHARED, ManifestRow
 from tests.docs.documents import DOCS

@@ -22,7 +22,6 @@ from hypothesis.stateful import (
 from mooring.clock import RandomIds
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.entries import dropped_id, is_dropped
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest import Manifest
 from mooring.errors import (
@@ -33,6 +32,7 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT
 from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.home import Home
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.numbered import create_once
 from mooring.store.remote import RemoteStore

@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mooring.clock import RandomIds
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
 from mooring.directory.manifest import Manifest
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.errors import (
@@ -29,6 +28,7 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.home import Home
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.remote import RemoteStore
 from tests.lakes import FakeClock, rows

@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.entries import properties_of, read_dropped
-from mooring.directory.home import Home
 from mooring.directory.manifest import MANIFEST_DIR
 from mooring.directory.manifest_backend import open_manifest
-from mooring.directory.settings import load_settings
 from mooring.errors import MooringError
 from mooring.identifiers import ObjectId
 from mooring.namespace.api import CreateMode, TableInfo
+from mooring.namespace.home import Home
+from mooring.namespace.settings import load_settings
 from mooring.store import open_store
 from mooring.store.wrapped import WrappedStore
 
