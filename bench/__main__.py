@@ -9,7 +9,16 @@ from importlib import import_module
 
 from bench.report import describe_machine, print_json, print_tables
 
-BENCHES = ("listing", "manifest", "operations", "requests", "startup", "tables", "writers")
+BENCHES = (
+    "listing",
+    "manifest",
+    "metastore",
+    "operations",
+    "requests",
+    "startup",
+    "tables",
+    "writers",
+)
 
 
 def main() -> int:

@@ -12,18 +12,21 @@ from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.directory.sharing import share_manifest
 from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.metastore.backend import MetastoreBackend
 from mooring.namespace.home import Home
+from mooring.namespace.settings import METASTORE
 from mooring.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DirectoryBackend", "connect", "current_author", "open_directory"]
+__all__ = ["DirectoryBackend", "connect", "current_author", "open_directory", "open_metastore"]
 
 DirectoryBackend: TypeAlias = CompatBackend | ListingBackend | ManifestBackend
 
 # Kinds of catalogs that the contract names and this release does not open yet.
-_LATER = ("metastore+", "iceberg+", "lance+")
+_LATER = ("iceberg+", "lance+")
+_METASTORE = "metastore+"
 
 
 def connect(
@@ -39,7 +42,8 @@ def connect(
     """Open a catalog; nothing is written by opening it.
 
     Args:
-        uri: A path, or an ``s3://``, ``gs://`` or ``az://`` URI, of a directory of Lance tables.
+        uri: A path, or an ``s3://``, ``gs://`` or ``az://`` URI, of a directory of Lance tables;
+            ``metastore+`` before it opens a metastore instead.
         read_only: Refuse every change, and ask for no permission to write.
         author: In whose name changes are recorded; ``MOORING_USER`` or the user of the operating
             system unless given.
@@ -59,6 +63,10 @@ def connect(
         kind = text.partition("+")[0]
         msg = f"this release opens directories of Lance tables, not yet '{kind}+' catalogs"
         raise UnsupportedError(msg)
+    if text.startswith(_METASTORE):
+        root = text.removeprefix(_METASTORE)
+        metastore = open_metastore(root, storage_options or {}, read_only=read_only, author=author)
+        return Catalog(metastore, text)
     backend = open_directory(
         text,
         storage_options or {},
@@ -99,6 +107,23 @@ def open_directory(  # a root and options, the rest by name
         return ListingBackend(home)
     manifest = share_manifest(home)
     return CompatBackend(home, manifest=manifest, listing=dir_listing_enabled)
+
+
+def open_metastore(
+    root: str,
+    options: Mapping[str, str],
+    *,
+    read_only: bool = False,
+    author: str | None = None,
+) -> MetastoreBackend:
+    """Open the backend of a metastore."""
+    home = Home(
+        open_store(root, options),
+        author=author or current_author(),
+        read_only=read_only,
+        kind=METASTORE,
+    )
+    return MetastoreBackend(home)
 
 
 def current_author() -> str:

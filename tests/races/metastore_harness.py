@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from mooring.errors import MooringError
 from mooring.metastore.chain import CommitChain
@@ -18,7 +19,11 @@ from mooring.metastore.metastore import Metastore
 from mooring.metastore.model import Namespace, Table
 
 from .explorer import Explorer, Limits, Report
+from .scheduler import Saw
 from .world import FrozenClock, MemoryWorld
+
+if TYPE_CHECKING:
+    from mooring.metastore.transaction import Transaction
 
 LOST = "ConcurrentModificationError"
 
@@ -104,6 +109,8 @@ def _model(verb: str, state: State):  # noqa: C901, PLR0911, PLR0912  # a table 
     match verb:
         case "checkpoint" | "sweep":
             return "ok", state
+        case "read":
+            return _saw(state), state
         case "make n" | "make log":
             name = verb.removeprefix("make ")
             if name in spaces:
@@ -165,6 +172,10 @@ def _model(verb: str, state: State):  # noqa: C901, PLR0911, PLR0912  # a table 
     return "ok", _state(spaces, tables)
 
 
+def _saw(state: State) -> Saw:
+    return Saw(f"saw {sorted(state)}")
+
+
 def _state(spaces: dict[str, str], tables: set[str]) -> State:
     return frozenset(
         {("space", name, value) for name, value in spaces.items()}
@@ -172,8 +183,21 @@ def _state(spaces: dict[str, str], tables: set[str]) -> State:
     )
 
 
-def explains(initial: State, actors, final: State) -> bool:
-    """Whether some order of the transactions leads to these outcomes and this state."""
+def _all_or_nothing(verb: str, state: State) -> list[State]:
+    """Return no state: a transaction stops nowhere in between."""
+    return []
+
+
+def explains(initial: State, actors, final: State, model=_model, partly=_all_or_nothing) -> bool:
+    """Whether some order of the transactions leads to these outcomes and this state.
+
+    Args:
+        initial: Where they began.
+        actors: For each, what it did in turn, and how it came out.
+        final: What is left.
+        model: Tells what each does alone.
+        partly: Tells what else one may leave that did not come to its end.
+    """
 
     @lru_cache(None)
     def reach(positions: tuple[int, ...], state: State) -> bool:
@@ -184,12 +208,12 @@ def explains(initial: State, actors, final: State) -> bool:
                 continue
             verb, outcome = actors[index][at]
             moved = (*positions[:index], at + 1, *positions[index + 1 :])
-            expected, new = _model(verb, state)
+            expected, new = model(verb, state)
             follow = [new] if outcome == expected else []
             if outcome == LOST:
-                follow = [state]
+                follow = [state, *partly(verb, state)]
             if outcome == "crashed":
-                follow = [state, new]
+                follow = [state, *partly(verb, state), new]
             if any(reach(moved, each) for each in follow):
                 return True
         return False
@@ -205,9 +229,11 @@ def open_metastore(store, owner: str) -> Metastore:
     return Metastore(store, author=owner, clock=FrozenClock(), ids=HexIds(owner))
 
 
-def perform(verb: str, meta: Metastore) -> None:
+def perform(verb: str, meta: Metastore) -> Saw | None:
     """Run one transaction, once, or what is done beside them."""
     match verb:
+        case "read":
+            return _read_twice(meta)
         case "checkpoint":
             meta.chain.refresh()
             meta.chain.checkpoint()
@@ -216,11 +242,24 @@ def perform(verb: str, meta: Metastore) -> None:
         case _:
             with meta.transaction() as txn:
                 REAL[verb](txn)
+    return None
+
+
+def _read_twice(meta: Metastore) -> Saw:
+    """Read all there is; the same again after this process has learnt of what came since."""
+    txn = meta.begin()
+    first = _read_all(txn)
+    meta.begin()
+    assert _read_all(txn) == first, "a transaction saw two states"
+    return _saw(first)
 
 
 def read_state(meta: Metastore) -> State:
     """Read what is left, as the model writes it."""
-    txn = meta.begin()
+    return _read_all(meta.begin())
+
+
+def _read_all(txn: Transaction) -> State:
     spaces, tables = {}, set()
     for space in txn.children(ROOT):
         found = space.value.properties

@@ -203,12 +203,18 @@ class Run:
         actor.done = True
 
 
+class Saw(str):
+    """The outcome of an operation that reads: what it saw."""
+
+    __slots__ = ()
+
+
 def _attempt(operation: Callable[[object], object], backend) -> str:
     try:
-        operation(backend)
+        result = operation(backend)
     except MooringError as exc:
         return type(exc).__name__
-    return "ok"
+    return result if isinstance(result, Saw) else "ok"
 
 
 def _locked() -> _thread.LockType:

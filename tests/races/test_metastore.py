@@ -13,6 +13,7 @@ import mooring.metastore.transaction
 from mooring.errors import UnknownOutcomeError
 from mooring.metastore.committer import Committer, Request
 from mooring.metastore.entry import Entry
+from mooring.metastore.transaction import Transaction
 
 from .explorer import Limits
 from .metastore_harness import MetaRace, explore
@@ -85,6 +86,14 @@ def test_checkpoints_and_sweeps_harm_no_transaction(verb, beside, record_race):
     assert not report.violations, report.violations[0]
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_reader_sees_whole_states_that_never_go_back(verb, record_race):
+    race = MetaRace(STARTS["with a"], (("read", "read"), (verb, "increment")))
+    report = explore(race, Limits(faults=1, preemptions=2))
+    record_race("metastore, readers", race, report)
+    assert not report.violations, report.violations[0]
+
+
 # -- protocols that are wrong on purpose -----------------------------------------------------------
 
 
@@ -97,7 +106,9 @@ def _blind_to_reads(monkeypatch) -> None:
 
 def _blind_to_touches(monkeypatch) -> None:
     """Forget that a child came or went: phantoms."""
-    monkeypatch.setattr(mooring.metastore.transaction, "_children", lambda ids: f"{ids}{id(ids)}")
+    monkeypatch.setattr(
+        mooring.metastore.transaction, "children_key", lambda ids: f"{ids}{id(ids)}"
+    )
 
 
 def _unchecked(monkeypatch) -> None:
@@ -126,7 +137,14 @@ def _deleting_first(monkeypatch) -> None:
     monkeypatch.setattr("mooring.metastore.sweep.Entry", lambda nonce, aborted: Entry(nonce=nonce))
 
 
+def _reading_what_is_newest(monkeypatch) -> None:
+    """Read every object as it is by now."""
+    newest = property(lambda self: self._timeline.seq, lambda *_: None)
+    monkeypatch.setattr(Transaction, "seq", newest, raising=False)
+
+
 BROKEN = [
+    (_reading_what_is_newest, ("read", "increment"), Limits()),
     (_blind_to_reads, ("switch n off", "switch log off"), Limits()),
     (_blind_to_touches, ("tally", "make b unless tallied"), Limits()),
     (_unchecked, ("increment", "increment"), Limits()),

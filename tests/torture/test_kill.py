@@ -13,10 +13,10 @@ import signal
 import pyarrow as pa
 import pytest
 
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import MooringError
 from mooring.identifiers import ROOT
+from mooring.namespace.home import Home
 from mooring.opening import open_directory
 from mooring.store.local import LocalStore
 from mooring.store.scripted import ScriptedStore

@@ -21,10 +21,10 @@ import pytest
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.decisions import State
 from mooring.directory.entries import dropped_id, is_dropped
-from mooring.directory.home import Home
 from mooring.errors import ConcurrentModificationError, MooringError, ServiceUnavailableError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
+from mooring.namespace.home import Home
 from mooring.opening import open_directory
 from mooring.store.local import LocalStore
 from mooring.tables.opening import open_at

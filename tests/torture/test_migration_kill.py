@@ -14,10 +14,10 @@ import lance
 import pytest
 
 from mooring.directory.compat_backend import CompatBackend
-from mooring.directory.home import Home
 from mooring.directory.manifest import MANIFEST_DIR
 from mooring.directory.migration import Migration
 from mooring.identifiers import ROOT
+from mooring.namespace.home import Home
 from mooring.opening import open_directory
 from mooring.store.local import LocalStore
 from mooring.tables.versions import newest_version

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from mooring.directory.home import Home
 from mooring.directory.listing_backend import ListingBackend
-from mooring.directory.settings import load_settings
 from mooring.errors import MooringError
 from mooring.identifiers import ROOT
+from mooring.namespace.home import Home
+from mooring.namespace.settings import load_settings
 from mooring.store import open_store
 
 NAMES = ["a", "b", "c'd", "é$", "five"]

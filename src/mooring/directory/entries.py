@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mooring.identifiers import DELIMITER, ObjectId
+from mooring.namespace.states import TRASH
 from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ __all__ = [
     "with_properties",
 ]
 
-TRASH = "__mooring_trash"
 _PARKED = "directory"
 _INTENT = "mooring.renaming"
 TRASH_PREFIX = TRASH + DELIMITER

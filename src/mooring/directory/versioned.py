@@ -18,8 +18,10 @@ from mooring.errors import (
     TableNotFoundError,
     TableVersionNotFoundError,
     UnknownOutcomeError,
+    UnsupportedError,
 )
 from mooring.identifiers import quote
+from mooring.namespace.api import CreateVersion, Declare, DeleteVersionRecords, Deregister
 from mooring.namespace.home import AtHome
 from mooring.tables.place import Place, open_place
 from mooring.tables.records import VersionRecords
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mooring.identifiers import ObjectId
-    from mooring.namespace.api import TableInfo
+    from mooring.namespace.api import Outcome, TableInfo, TableOperation
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["Versioned"]
@@ -42,10 +44,28 @@ class Versioned(AtHome, ABC):
     def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
         """Locate a live table."""
 
+    @abstractmethod
+    def declare_table(
+        self,
+        table: ObjectId,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
+        """Reserve a name without data."""
+
+    @abstractmethod
+    def deregister_table(self, table: ObjectId) -> TableInfo:
+        """Forget a name and keep the bytes."""
+
     @property
     def managed_versioning(self) -> bool:
         """Whether others are told to commit through the catalog, too."""
         return self.home.managed_versioning
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Versions are files of the table: whoever opens it finds them."""
+        return False
 
     def require_writable(self) -> None:
         """Refuse where no change may be made.
@@ -128,6 +148,29 @@ class Versioned(AtHome, ABC):
         self.home.prepare()
         return self._records(self.describe_table(table), branch).delete(ranges)
 
+    def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
+        """Do one operation; of several, no single object could decide.
+
+        Raises:
+            InvalidInputError: there is none.
+            UnsupportedError: there are several.
+        """
+        if len(operations) != 1:
+            raise _not_one(operations)
+        match operations[0]:
+            case Declare(table, location, properties):
+                return [self.declare_table(table, location, properties)]
+            case CreateVersion(table, version, path, branch, metadata):
+                return [
+                    self.create_table_version(
+                        table, version, path, branch=branch, metadata=metadata
+                    )
+                ]
+            case DeleteVersionRecords(table, ranges, branch):
+                return [self.delete_table_versions(table, ranges, branch=branch)]
+            case Deregister(table):
+                return [self.deregister_table(table)]
+
     def _confirm(self, table: ObjectId, written: TableInfo, version: int) -> None:
         """Acknowledge a write only to a table that is still there."""
         try:
@@ -152,6 +195,16 @@ class Versioned(AtHome, ABC):
             return open_place(location, info.storage_options)
         inside = location[len(root) :].strip("/")
         return Place(self.store, unquote(inside) if "://" in root else inside)
+
+
+def _not_one(operations: Sequence[TableOperation]) -> InvalidInputError | UnsupportedError:
+    if not operations:
+        return InvalidInputError("the batch is empty: it needs one operation")
+    return UnsupportedError(
+        f"a directory catalog commits one table at a time, not {len(operations)} together: each is"
+        " decided by the put of an object of its own, and nothing could undo the first where the"
+        " second is refused; send them one by one, or keep the tables in a metastore"
+    )
 
 
 def _no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:

@@ -17,7 +17,7 @@ from mooring.metastore.layout import CHECKPOINTS_DIR, checkpoint_path, parse_che
 if TYPE_CHECKING:
     from mooring.store import Store
 
-__all__ = ["Checkpoint", "NameState", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Checkpoint", "NameState", "find_checkpoint", "load_checkpoint", "save_checkpoint"]
 
 
 class NameState(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +38,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         names: What names mean.
         mappings: The newest number of the mapping files of a parent's digest.
         aborted: Transactions that a sweep has given up.
+        recent: Committed transactions before which nobody has to look for commits of others.
     """
 
     seq: int
@@ -45,10 +46,17 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: tuple[NameState, ...] = ()
     mappings: tuple[tuple[tuple[str, ...], str, int], ...] = ()
     aborted: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Checkpoint)
+
+
+def find_checkpoint(store: Store) -> int:
+    """Return up to which entry the newest checkpoint goes; 0 without one."""
+    names = (meta.path.rpartition("/")[2] for meta in store.iter_dir(CHECKPOINTS_DIR))
+    return next((seq for name in names if (seq := parse_checkpoint(name)) is not None), 0)
 
 
 def load_checkpoint(store: Store, until: int | None = None) -> Checkpoint | None:

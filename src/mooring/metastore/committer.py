@@ -8,10 +8,17 @@ as one entry. The order in it is the order of the commits.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mooring.errors import ConcurrentModificationError, MooringError, UnknownOutcomeError
+from mooring.errors import (
+    ConcurrentModificationError,
+    MooringError,
+    ServiceUnavailableError,
+    UnknownOutcomeError,
+)
+from mooring.identifiers import quote
 from mooring.metastore.entry import Entry
 
 if TYPE_CHECKING:
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from mooring.metastore.chain import CommitChain
     from mooring.metastore.entry import Record
 
-__all__ = ["Committer", "Request"]
+__all__ = ["Committer", "Request", "given_up"]
 
 
 @dataclass(eq=False)
@@ -30,6 +37,7 @@ class Request:
         record: What it did.
         reads: Keys of what it read.
         checked: The entry up to which nothing interferes.
+        tokens: What it builds on beside the objects, and a vacuum may give up.
         seq: The entry it was committed by.
         error: Why it was not.
     """
@@ -37,6 +45,7 @@ class Request:
     record: Record
     reads: frozenset[str]
     checked: int
+    tokens: frozenset[str] = frozenset()
     seq: int | None = None
     error: MooringError | None = None
     done: bool = field(default=False)
@@ -90,7 +99,7 @@ class Committer:
 
     def _put(self, batch: list[Request]) -> None:
         while batch:
-            newest = self._chain.refresh()
+            newest = self._chain.settle()
             batch = [request for request in batch if self._is_apart(request, newest)]
             batch = _without_clashes(batch)
             if not batch:
@@ -106,24 +115,40 @@ class Committer:
             return self._chain.append(seq, entry)
         except UnknownOutcomeError:
             # Before any other verdict: it may be there.
-            self._chain.refresh()
-            if self._chain.timeline.committed_at(entry.records[0].txn_id) != seq:
+            if not self._is_there(seq, entry):
                 raise
             return True
 
+    def _is_there(self, seq: int, entry: Entry) -> bool:
+        """Look for an entry; a store that fails has not said anything new."""
+        with suppress(ServiceUnavailableError):
+            found = self._chain.entry(seq)
+            return found is not None and found.nonce == entry.nonce
+        return False
+
     def _is_apart(self, request: Request, newest: int) -> bool:
         """Hold a request against the entries that came since it was checked last."""
+        request.error = self._given_up(request)
+        if request.error is not None:
+            return False
         for entry in self._chain.between(request.checked, newest):
-            if request.record.txn_id in entry.aborted:
-                msg = "a sweep has given the transaction up, for it took too long: begin it again"
-                request.error = ConcurrentModificationError(msg)
-                return False
             for other in entry.records:
                 if request.interferes(other):
                     request.error = _lost(other)
                     return False
         request.checked = newest
         return True
+
+    def _given_up(self, request: Request) -> ConcurrentModificationError | None:
+        """Look whether the transaction may commit at all, by everything up to the newest entry.
+
+        What it builds on may have been given up before it began.
+        """
+        timeline = self._chain.timeline
+        if timeline.is_aborted(request.record.txn_id):
+            msg = "a sweep has given the transaction up, for it took too long: begin it again"
+            return ConcurrentModificationError(msg)
+        return next((given_up(each) for each in request.tokens if timeline.is_aborted(each)), None)
 
 
 def _without_clashes(batch: list[Request]) -> list[Request]:
@@ -136,6 +161,12 @@ def _without_clashes(batch: list[Request]) -> list[Request]:
         else:
             request.error = _lost(clash.record)
     return accepted
+
+
+def given_up(token: str) -> ConcurrentModificationError:
+    """Say that what a transaction builds on is on its way out."""
+    msg = f"a vacuum has given {quote(token)} up: write the data again under another id"
+    return ConcurrentModificationError(msg)
 
 
 def _lost(other: Record) -> ConcurrentModificationError:

@@ -18,6 +18,7 @@ __all__ = [
     "Record",
     "Remapped",
     "decode_entry",
+    "decode_record",
     "encode_entry",
     "encode_record",
 ]
@@ -83,6 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         remapped: Mapping files that follow from a rename of what lies above.
         writes: Keys of what it changed.
         touches: Keys of parents whose children it changed.
+        adopted: Whether another library committed it, by its own rules and with a log of its own.
     """
 
     txn_id: str
@@ -94,6 +96,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remapped: tuple[Remapped, ...] = ()
     writes: frozenset[str] = frozenset()
     touches: frozenset[str] = frozenset()
+    adopted: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,6 +115,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _decoder = msgspec.msgpack.Decoder(Entry)
+_record_decoder = msgspec.msgpack.Decoder(Record)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -122,6 +126,19 @@ def encode_entry(entry: Entry) -> bytes:
 def encode_record(record: Record) -> bytes:
     """Write the log of a committed transaction."""
     return _encoder.encode(record)
+
+
+def decode_record(body: bytes, where: str) -> Record:
+    """Read the log of a committed transaction.
+
+    Raises:
+        UnreadableError: it is damaged.
+    """
+    try:
+        return _record_decoder.decode(body)
+    except msgspec.DecodeError as exc:
+        msg = f"'{where}' is damaged ({exc}): restore it from a copy"
+        raise UnreadableError(msg) from exc
 
 
 def decode_entry(body: bytes, where: str) -> Entry:

@@ -15,11 +15,14 @@ from mooring.store.numbered import SEQ_DIGITS, format_seq
 __all__ = [
     "CHECKPOINTS_DIR",
     "COMMITS_DIR",
+    "DATA_DIR",
+    "TABLES_DIR",
     "TXN_DIR",
     "Operation",
     "RevisionName",
     "checkpoint_path",
     "commit_path",
+    "data_dir",
     "log_path",
     "mapping_path",
     "object_dir",
@@ -27,13 +30,19 @@ __all__ = [
     "parse_log",
     "parse_mapping",
     "parse_revision",
+    "parse_stage",
     "revision_path",
+    "revisions_dir",
+    "table_dir",
 ]
 
 TXN_DIR = "txn"
 COMMITS_DIR = f"{TXN_DIR}/_commits"
 CHECKPOINTS_DIR = f"{TXN_DIR}/_checkpoints"
 REVISIONS_DIR = "rev"
+DATA_DIR = "_data"
+TABLES_DIR = "_tables"
+_TABLE_SUFFIX = ".lance"
 _LARGEST = 10**SEQ_DIGITS - 1
 _FILE = re.compile(rf"([0-9]{{{SEQ_DIGITS}}})_(create|update|delete)_(.+)\.([^.]+)")
 # The document writes the name of a log with an underscore, and in its example with a hyphen.
@@ -62,9 +71,14 @@ def object_dir(ids: tuple[str, ...]) -> str:
     return "/".join(ids)
 
 
+def revisions_dir(ids: tuple[str, ...]) -> str:
+    """Return the directory of an object's metadata revision files."""
+    return f"{object_dir(ids)}/{REVISIONS_DIR}"
+
+
 def revision_path(ids: tuple[str, ...], name: RevisionName) -> str:
     """Return the path of a metadata revision file."""
-    return f"{object_dir(ids)}/{REVISIONS_DIR}/{_stem(name)}.mpk"
+    return f"{revisions_dir(ids)}/{_stem(name)}.mpk"
 
 
 def mapping_path(parent: tuple[str, ...], digest: str, name: RevisionName) -> str:
@@ -104,6 +118,27 @@ def parse_checkpoint(file_name: str) -> int | None:
         return None
     number = int(file_name)
     return int(_LARGEST - number)
+
+
+def data_dir(stage_id: str) -> str:
+    """Return the directory of data files that were written under an id."""
+    return f"{DATA_DIR}/{stage_id}"
+
+
+def table_dir(stage_id: str) -> str:
+    """Return the directory of a Lance table that was written under an id."""
+    return f"{TABLES_DIR}/{stage_id}{_TABLE_SUFFIX}"
+
+
+def parse_stage(path: str) -> tuple[str, str] | None:
+    """Read the directory and the id that a file was written under; None for any other file."""
+    top, _, rest = path.partition("/")
+    name, _, below = rest.partition("/")
+    if top == DATA_DIR and name and below:
+        return data_dir(name), name
+    if top == TABLES_DIR and name.endswith(_TABLE_SUFFIX) and below:
+        return f"{top}/{name}", name.removesuffix(_TABLE_SUFFIX)
+    return None
 
 
 def log_path(txn_id: str) -> str:

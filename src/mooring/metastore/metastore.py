@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import islice
 from random import uniform
 from time import sleep as pause
 from typing import TYPE_CHECKING, TypeVar
 
 from mooring.clock import RandomIds, SystemClock
-from mooring.errors import (
-    ConcurrentModificationError,
-    InvalidInputError,
-    TransactionNotFoundError,
-)
+from mooring.errors import ConcurrentModificationError, TransactionNotFoundError
 from mooring.identifiers import quote
 from mooring.metastore.chain import CommitChain
 from mooring.metastore.committer import Committer
 from mooring.metastore.dialect import DOCUMENT
+from mooring.metastore.entry import decode_record
+from mooring.metastore.layout import log_path
 from mooring.metastore.sweep import find_leftovers, sweep
 from mooring.metastore.transaction import Transaction
+from mooring.metastore.vacuum import find_strays, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mooring.metastore.dialect import Dialect
     from mooring.metastore.entry import Record
     from mooring.metastore.sweep import Leftover
+    from mooring.metastore.vacuum import Stray
     from mooring.store import Store
 
 __all__ = ["Metastore"]
@@ -48,6 +49,7 @@ class Metastore:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         dialect: Dialect = DOCUMENT,
+        beside_others: bool = False,
     ) -> None:
         """Open a metastore; nothing is read or written yet.
 
@@ -57,13 +59,14 @@ class Metastore:
             clock: Stamps commits.
             ids: Makes ids and nonces.
             dialect: How its objects lie in it.
+            beside_others: Whether to write while others do who commit by rules of their own.
         """
         self.store = store
         self.author = author
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self.dialect = dialect
-        self.chain = CommitChain(store, dialect=dialect)
+        self.chain = CommitChain(store, dialect=dialect, beside_others=beside_others)
         self._committer = Committer(self.chain, self._ids)
 
     def begin(self, *, message: str | None = None, at: int | None = None) -> Transaction:
@@ -72,37 +75,27 @@ class Metastore:
         Raises:
             InvalidInputError: there is no such entry.
         """
-        chain = self.chain
-        newest = chain.refresh()
-        if at is not None and not 0 <= at <= newest:
-            msg = f"there is no state {at}: the newest is {newest}"
-            raise InvalidInputError(msg)
-        if at is not None and at < chain.timeline.begins_at:
-            # Before the checkpoint that this process began with: read from an older one.
-            chain = CommitChain(self.store, until=at, dialect=self.dialect)
-            chain.refresh()
         return Transaction(
             self.store,
-            chain,
+            self.chain,
             author=self.author,
             clock=self._clock,
             ids=self._ids,
             committer=self._committer,
             dialect=self.dialect,
+            state=self.chain.snapshot() if at is None else self.chain.at(at),
             message=message,
-            at=at,
+            is_read_only=at is not None,
         )
 
     def transactions(self, limit: int | None = None) -> Iterator[tuple[int, Record]]:
         """Go through the committed transactions, the newest first, with their entries."""
-        left = limit
-        for seq in range(self.chain.refresh(), 0, -1):
-            entry = self.chain.entry(seq)
-            for record in reversed(entry.records if entry else ()):
-                if left == 0:
-                    return
-                yield seq, record
-                left = None if left is None else left - 1
+        found = (
+            (seq, record)
+            for seq, entry in self.chain.backwards(self.chain.refresh())
+            for record in reversed(entry.records)
+        )
+        return islice(found, limit)
 
     def find_transaction(self, txn_id: str) -> tuple[int, Record]:
         """Return a committed transaction and the entry that holds it.
@@ -110,11 +103,27 @@ class Metastore:
         Raises:
             TransactionNotFoundError: no committed transaction has this id.
         """
-        for seq, record in self.transactions():
-            if record.txn_id == txn_id:
-                return seq, record
+        newest = self.chain.snapshot()
+        # Without a log it is among those that this process knows, or nowhere.
+        known = newest.timeline.committed_at(txn_id)
+        is_older = known is None and self.chain.is_committed(txn_id)
+        last = newest.timeline.begins_at if is_older else known or 0
+        for seq, entry in self.chain.backwards(last):
+            for record in entry.records:
+                if record.txn_id == txn_id:
+                    return seq, record
         msg = f"no transaction {quote(txn_id)} is committed"
         raise TransactionNotFoundError(msg)
+
+    def find_record(self, txn_id: str) -> Record | None:
+        """Return a committed transaction by its log, or by the chain; None where there is none."""
+        body = self.store.get(log_path(txn_id))
+        if body is not None:
+            return decode_record(body, log_path(txn_id))
+        try:
+            return self.find_transaction(txn_id)[1]
+        except TransactionNotFoundError:
+            return None
 
     def state_at(self, *, txn_id: str | None = None, time_ms: int | None = None) -> int:
         """Return the entry of a transaction, or the last that was stamped until a time.
@@ -130,6 +139,14 @@ class Metastore:
         if time_ms is None:
             return self.chain.refresh()
         return next((seq for seq, one in self.transactions() if one.end_ms <= time_ms), 0)
+
+    def adopt_commits(self) -> int:
+        """Take what others committed by rules of their own into the chain; return how many.
+
+        Raises:
+            UnknownOutcomeError: the store never said whether the last of them was taken in.
+        """
+        return self.chain.adopt()
 
     @contextmanager
     def transaction(self, *, message: str | None = None) -> Iterator[Transaction]:
@@ -152,6 +169,19 @@ class Metastore:
         before = self._clock.now_ms() - older_than_ms
         found = find_leftovers(self.store, self.chain, before)
         return found if dry_run or not found else sweep(self.store, self.chain, found, self._ids)
+
+    def vacuum(self, *, older_than_ms: int, dry_run: bool = False) -> list[Stray]:
+        """Remove data that no object names, and tell what it was.
+
+        States older than this lose the data that only they name.
+
+        Args:
+            older_than_ms: Leave alone what was added to since, or was named by any state since.
+            dry_run: Only tell.
+        """
+        before = self._clock.now_ms() - older_than_ms
+        found = find_strays(self.store, self.chain, before)
+        return found if dry_run or not found else vacuum(self.store, self.chain, found, self._ids)
 
     def run(self, work: Callable[[Transaction], T], *, message: str | None = None) -> T:
         """Do work in a transaction, again on the new state where somebody else was first.

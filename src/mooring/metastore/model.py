@@ -21,6 +21,7 @@ __all__ = [
     "DataFile",
     "Delta",
     "DeltaType",
+    "Drop",
     "Lifecycle",
     "Manifest",
     "MetaObject",
@@ -117,6 +118,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         minimum: The least value of columns, as far as it is known.
         maximum: The greatest.
         nulls: How many values of a column are null.
+        kept: What another library says of it that has no other place here.
     """
 
     path: str
@@ -126,6 +128,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     minimum: dict[str, object] = {}
     maximum: dict[str, object] = {}
     nulls: dict[str, int] = {}
+    kept: dict[str, object] = {}
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,7 +138,34 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     author: str | None = None
 
 
+class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """That an object is in the trash: it lives under another name until it comes back or is purged.
+
+    Attributes:
+        name: What it was called.
+        seq: The state it was dropped from: of two drops the later has the larger one.
+        at_ms: When it was dropped.
+        ttl_ms: How long it stays; None is for ever.
+        by: Who dropped it.
+        purging: Whether its files are being deleted; it does not come back then.
+    """
+
+    name: str
+    seq: int = 0
+    at_ms: int = 0
+    ttl_ms: int | None = None
+    by: str = ""
+    purging: bool = False
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        """When its time in the trash is over; None for never."""
+        return None if self.ttl_ms is None else self.at_ms + self.ttl_ms
+
+
 class _Object(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    # What another library keeps of an object and this model has no place for.
+    kept: dict[str, object] = {}
     kind: ClassVar[Kind]
 
     @property
@@ -156,6 +186,7 @@ class Namespace(
     kind: ClassVar[Kind] = Kind.NAMESPACE
     properties: dict[str, str] = {}
     description: str | None = None
+    dropped: Drop | None = None
 
 
 class Table(_Object, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="table"):
@@ -166,6 +197,7 @@ class Table(_Object, frozen=True, kw_only=True, omit_defaults=True, tag_field="k
     description: str | None = None
     latest_version: str | None = None
     latest_active_version: str | None = None
+    dropped: Drop | None = None
 
 
 class TableVersion(
@@ -268,6 +300,7 @@ class Delta(_Object, frozen=True, kw_only=True, omit_defaults=True, tag_field="k
     type: DeltaType = DeltaType.APPEND
     manifest: Manifest = Manifest()
     previous_position: int | None = None
+    at_ms: int | None = None
     properties: dict[str, str] = {}
 
     @property

@@ -42,16 +42,19 @@ class Leftover:
 def find_leftovers(store: Store, chain: CommitChain, written_before_ms: int) -> list[Leftover]:
     """List what transactions left that are not committed and wrote nothing for a while."""
     files: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    logged = set()
     for meta in store.list_prefix(""):
+        logged.add(chain.dialect.logged_by(meta.path))
         txn_id = chain.dialect.writer_of(meta.path)
         if txn_id is not None:
             files[txn_id].append((meta.path, meta.size_bytes, meta.modified_ms))
     # After the files: whoever commits meanwhile is found.
     chain.refresh()
     leftovers = []
-    for txn_id, own in sorted(files.items()):
+    for txn_id in sorted(files.keys() - logged):
+        own = files[txn_id]
         newest_ms = max(modified for _, _, modified in own)
-        if newest_ms < written_before_ms and not chain.is_committed(txn_id):
+        if newest_ms < written_before_ms and not _is_wanted(chain, txn_id):
             paths = tuple(path for path, _, _ in own)
             leftovers.append(Leftover(txn_id, paths, sum(size for _, size, _ in own), newest_ms))
     return leftovers
@@ -66,11 +69,16 @@ def sweep(
         UnknownOutcomeError: the store never said whether they are given up: nothing was deleted.
     """
     while True:
-        newest = chain.refresh()
-        doomed = [one for one in leftovers if not chain.is_committed(one.txn_id)]
+        newest = chain.settle()
+        doomed = [one for one in leftovers if not _is_wanted(chain, one.txn_id)]
         fresh = tuple(one.txn_id for one in doomed if not chain.timeline.is_aborted(one.txn_id))
         if not fresh or chain.append(newest + 1, Entry(nonce=ids.new_id(), aborted=fresh)):
             break
     for one in doomed:
         store.delete(one.paths)
     return doomed
+
+
+def _is_wanted(chain: CommitChain, txn_id: str) -> bool:
+    # Held first: whoever commits by other rules than the chain's lets go only afterwards.
+    return chain.is_held(txn_id) or chain.is_committed(txn_id)

@@ -2,7 +2,8 @@
 
 Each object keeps its changes with the numbers of the entries that made them, so that a transaction
 reads the state that it began with while others go on. Nothing is ever taken back: what is appended
-while somebody reads has a number that the reader does not look at.
+while somebody reads has a number that the reader does not look at. A process that lives long goes
+on with a new one now and then, which begins later.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from mooring.metastore.checkpoint import Checkpoint, NameState
 from mooring.metastore.layout import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mooring.metastore.entry import Change, Entry
 
@@ -44,10 +45,6 @@ class _Moments(Generic[T]):
         index = bisect_right(self._seqs, seq)
         return self._values[index - 1] if index else None
 
-    def until(self, seq: int) -> list[tuple[int, T]]:
-        count = bisect_right(self._seqs, seq)
-        return list(zip(self._seqs[:count], self._values[:count], strict=True))
-
 
 class Timeline:
     """What every object was, and what every name meant, at each entry."""
@@ -66,9 +63,12 @@ class Timeline:
         self._committed: dict[str, int] = {}
 
     @classmethod
-    def begin_at(cls, checkpoint: Checkpoint) -> Timeline:
-        """Begin with the state of a checkpoint."""
+    def begin_at(
+        cls, checkpoint: Checkpoint, committed: Mapping[str, int] | None = None
+    ) -> Timeline:
+        """Begin with the state of a checkpoint, and with the entries of some transactions."""
         found = cls(checkpoint.seq)
+        found._committed.update(committed or {})
         for change in checkpoint.changes:
             found._changes[change.ids].add(checkpoint.seq, change)
             found._children[change.ids[:-1]][change.ids] = None
@@ -98,6 +98,11 @@ class Timeline:
             mappings=tuple(sorted((*key, revision) for key, revision in self._revisions.items())),
             aborted=tuple(sorted(self._aborted)),
         )
+
+    def renewed(self, remembers: int) -> Timeline:
+        """Return one of the newest state alone, and of who committed after an entry."""
+        late = {txn_id: seq for txn_id, seq in self._committed.items() if seq > remembers}
+        return Timeline.begin_at(self.checkpoint(), late)
 
     def __len__(self) -> int:
         """How many objects there are or were."""
@@ -146,11 +151,6 @@ class Timeline:
         found = moments.at(seq) if moments else None
         return found.revision if found else 0
 
-    def history(self, ids: Ids, seq: int) -> list[tuple[int, Change]]:
-        """Return all changes of an object, the oldest first, with their entries."""
-        moments = self._changes.get(ids)
-        return moments.until(seq) if moments else []
-
     def resolve(self, parent: Ids, parts: Parts, seq: int) -> Ids | None:
         """Return the ids of the child that a name means; None where it means none."""
         moments = self._names.get((parent, parts))
@@ -170,6 +170,13 @@ class Timeline:
         known = self._known_names.get(ids, ())
         return {parts for parts in known if self.resolve(ids[:-1], parts, seq) == ids}
 
+    def alive(self, seq: int) -> Iterator[Change]:
+        """Go through all objects that are alive."""
+        for ids in list(self._changes):
+            found = self.find(ids, seq)
+            if found is not None:
+                yield found
+
     def children(self, parent: Ids, seq: int) -> Iterator[Change]:
         """Go through the children of an object that are alive, in the order of their making."""
         for ids in list(self._children.get(parent, ())):
@@ -181,6 +188,6 @@ class Timeline:
         """Return the entry that a transaction was committed by."""
         return self._committed.get(txn_id)
 
-    def is_aborted(self, txn_id: str) -> bool:
-        """Whether a sweep has given a transaction up."""
-        return txn_id in self._aborted
+    def is_aborted(self, token: str) -> bool:
+        """Whether a sweep has given a transaction up, or a vacuum what it staged."""
+        return token in self._aborted

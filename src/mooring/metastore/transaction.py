@@ -24,13 +24,15 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
-from mooring.metastore.committer import Request
+from mooring.metastore.committer import Request, given_up
+from mooring.metastore.dialect import View
 from mooring.metastore.entry import (
     Change,
     NameChange,
     Record,
     Remapped,
 )
+from mooring.metastore.keys import children_key, name_key, object_key
 from mooring.metastore.layout import Operation
 from mooring.metastore.locator import Kind, Locator
 from mooring.metastore.model import decode_object, encode_object
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mooring.clock import Clock, IdSource
-    from mooring.metastore.chain import CommitChain
+    from mooring.metastore.chain import CommitChain, Snapshot
     from mooring.metastore.committer import Committer
     from mooring.metastore.dialect import Dialect
     from mooring.metastore.model import MetaObject
@@ -87,8 +89,9 @@ class Transaction:
         ids: IdSource,
         committer: Committer,
         dialect: Dialect,
+        state: Snapshot,
         message: str | None = None,
-        at: int | None = None,
+        is_read_only: bool = False,
     ) -> None:
         """Begin on the newest state, or on an older one, which can only be read.
 
@@ -100,8 +103,9 @@ class Transaction:
             ids: Makes ids.
             committer: Commits it.
             dialect: Names the files that it writes.
+            state: What it reads.
             message: What it is for.
-            at: The entry whose state is read.
+            is_read_only: Whether the state is an older one.
         """
         self._store = store
         self._chain = chain
@@ -113,14 +117,18 @@ class Transaction:
         self._message = message
         self._start_ms = clock.now_ms()
         self.id = dialect.txn_id(self._start_ms, str(uuid.UUID(ids.new_id())))
-        self.is_read_only = at is not None
-        self.seq = chain.refresh() if at is None else at
+        self.is_read_only = is_read_only
+        self.seq = state.seq
+        # Of its own: that of the chain may have gone on to where this state is forgotten.
+        self._timeline = state.timeline
         self._reads: set[str] = set()
         self._writes: set[str] = set()
         self._touches: set[str] = set()
         self._changes: dict[Ids, Change] = {}
         self._names: dict[tuple[Ids, Parts], Ids | None] = {}
         self._remapped: list[Remapped] = []
+        self._mapped: dict[tuple[Ids, str], int] = {}
+        self._tokens: set[str] = set()
         self.committed_at: int | None = None
 
     # -- reading ---------------------------------------------------------------------------------
@@ -150,13 +158,23 @@ class Transaction:
             NotFoundError: there is no such object.
         """
         above = self._require(parent)
-        self._reads.add(_children(above))
+        self._reads.add(children_key(above))
         found = [self._found(change, None) for change in self._children_of(above)]
         return sorted(found, key=lambda one: one.locator.levels)
 
     def history(self, locator: Locator) -> list[tuple[int, Change]]:
-        """Return the revisions of an object, the oldest first, with the entries that made them."""
-        return self._chain.timeline.history(self._require(locator), self.seq)
+        """Return the revisions of an object, the oldest first, with the entries that made them.
+
+        The chain is read backwards to the first of them.
+        """
+        ids = self._require(locator)
+        found: list[tuple[int, Change]] = []
+        for seq, entry in self._chain.backwards(self.seq):
+            changes = (one for record in reversed(entry.records) for one in record.changes)
+            found += [(seq, change) for change in changes if change.ids == ids]
+            if found and found[-1][1].revision == 1:
+                break
+        return found[::-1]
 
     def _require(self, locator: Locator) -> Ids:
         return self.get(locator).ids if locator.levels else ()
@@ -174,22 +192,25 @@ class Transaction:
     def _resolve_child(self, parent: Ids, kind: Kind, parts: Parts) -> Ids | None:
         if kind not in _NAMED and self._look((*parent, parts[0])) is not None:
             return (*parent, parts[0])
-        self._reads.add(_name(parent, parts))
+        return self._resolve_name(parent, parts)
+
+    def _resolve_name(self, parent: Ids, parts: Parts) -> Ids | None:
+        self._reads.add(name_key(parent, parts))
         if (parent, parts) in self._names:
             return self._names[parent, parts]
-        return self._chain.timeline.resolve(parent, parts, self.seq)
+        return self._timeline.resolve(parent, parts, self.seq)
 
     def _look(self, ids: Ids) -> Change | None:
-        self._reads.add(_object(ids))
+        self._reads.add(object_key(ids))
         own = self._changes.get(ids)
         if own is not None:
             return None if own.operation is Operation.DELETE else own
-        return self._chain.timeline.find(ids, self.seq)
+        return self._timeline.find(ids, self.seq)
 
     def _children_of(self, parent: Ids) -> Iterator[Change]:
-        for change in self._chain.timeline.children(parent, self.seq):
+        for change in self._timeline.children(parent, self.seq):
             if change.ids not in self._changes:
-                self._reads.add(_object(change.ids))
+                self._reads.add(object_key(change.ids))
                 yield change
         for ids, change in self._changes.items():
             if ids[:-1] == parent and change.operation is not Operation.DELETE:
@@ -209,13 +230,18 @@ class Transaction:
         for name in reversed(own.names if own else ()):
             if name.operation is not Operation.DELETE and not name.is_alias:
                 return name.parts
-        known = self._chain.timeline.name(ids, self.seq)
+        known = self._timeline.name(ids, self.seq)
         return known if known is not None else (ids[-1],)
 
     # -- changing --------------------------------------------------------------------------------
 
-    def create(self, locator: Locator, value: MetaObject) -> Found:
+    def create(self, locator: Locator, value: MetaObject, *, object_id: str | None = None) -> Found:
         """Make an object.
+
+        Args:
+            locator: Its names.
+            value: What it is.
+            object_id: The id of one that brings none along and had one elsewhere.
 
         Raises:
             ConflictError: the name or id is taken.
@@ -226,18 +252,21 @@ class Transaction:
         if value.kind is not locator.kind:
             msg = f"a {value.kind.value} cannot lie where a {locator.kind.value} does"
             raise InvalidInputError(msg)
+        self._dialect.check(locator, value)
         parent = self._require(locator.parent)
         if self._resolve(locator) is not None:
             raise _taken(locator)
-        own = value.assigned_id or str(uuid.UUID(self._id_source.new_id()))
+        own = value.assigned_id or object_id or str(uuid.UUID(self._id_source.new_id()))
         ids = (*parent, own)
         if self._look(ids) is not None:
             raise _taken(locator)
-        names = (self._begin(ids, locator),) if value.kind in _NAMED else ()
+        names = self._follow(ids, [], self._dialect.aliases(value))
+        if value.kind in _NAMED:
+            names = (self._begin(ids, locator), *names)
         change = self._change(
             ids, value.kind, Operation.CREATE, body=encode_object(value), names=names
         )
-        self._touches.add(_children(parent))
+        self._touches.add(children_key(parent))
         return self._found(change, locator)
 
     def update(self, locator: Locator, value: MetaObject) -> Found:
@@ -252,8 +281,11 @@ class Transaction:
         if value.kind is not locator.kind or (value.assigned_id or found.id) != found.id:
             msg = f"{quote(str(locator))} keeps its kind and its id: make another object instead"
             raise InvalidInputError(msg)
-        body = encode_object(value)
-        return self._found(self._revise(found, body), locator)
+        self._dialect.check(locator, value)
+        names = self._follow(
+            found.ids, self._dialect.aliases(found.value), self._dialect.aliases(value)
+        )
+        return self._found(self._revise(found, encode_object(value), names), locator)
 
     def rename(self, locator: Locator, *parts: str) -> Found:
         """Give an object another name; it stays where it is.
@@ -278,7 +310,7 @@ class Transaction:
         before = self._canonicals_below(found.ids)
         names = (self._end(found.ids, old), self._begin(found.ids, new))
         change = self._revise(found, None, names=names)
-        self._touches.add(_children(parent))
+        self._touches.add(children_key(parent))
         self._remap(before)
         return self._found(change, new)
 
@@ -306,7 +338,7 @@ class Transaction:
         """
         self._require_writable()
         found = self.get(locator)
-        self._reads.add(_children(found.ids))
+        self._reads.add(children_key(found.ids))
         below = [self._found(change, None) for change in self._children_of(found.ids)]
         if below and not cascade:
             raise _not_empty(locator, len(below))
@@ -314,7 +346,26 @@ class Transaction:
             self.delete(child.locator, cascade=True)
         names = self._end_all(found.ids)
         self._change(found.ids, locator.kind, Operation.DELETE, body=None, names=names)
-        self._touches.add(_children(found.ids[:-1]))
+        self._touches.add(children_key(found.ids[:-1]))
+
+    def claim(self, place: str) -> None:
+        """Be in conflict with whoever else claims the same place since this began."""
+        self._require_writable()
+        self._reads.add(f"l:{place}")
+        self._writes.add(f"l:{place}")
+
+    def depends_on(self, token: str) -> None:
+        """Commit only as long as no vacuum has given up what was staged under an id.
+
+        Whoever names a data file below ``_data/<id>/`` or a table ``_tables/<id>.lance`` depends on
+        the id; on its own a transaction always does.
+
+        Raises:
+            ConcurrentModificationError: it is given up already.
+        """
+        if self._timeline.is_aborted(token):
+            raise given_up(token)
+        self._tokens.add(token)
 
     def _revise(
         self, found: Found, body: bytes | None, names: tuple[NameChange, ...] = ()
@@ -336,12 +387,12 @@ class Transaction:
             names = (*earlier.names, *names)
             if earlier.operation is Operation.CREATE and operation is Operation.UPDATE:
                 operation = Operation.CREATE
-        revision = self._chain.timeline.revision(ids, self.seq) + 1
+        revision = self._timeline.revision(ids, self.seq) + 1
         change = Change(
             ids=ids, kind=kind, operation=operation, revision=revision, body=body, names=names
         )
         self._changes[ids] = change
-        self._writes.add(_object(ids))
+        self._writes.add(object_key(ids))
         return change
 
     # -- names -----------------------------------------------------------------------------------
@@ -354,10 +405,32 @@ class Transaction:
         self._names[ids[:-1], locator.parts] = None
         return self._map(ids[:-1], locator, Operation.DELETE, is_alias=False)
 
+    def _follow(self, ids: Ids, before: list[Parts], after: list[Parts]) -> tuple[NameChange, ...]:
+        """Begin and end the names that an object has on account of what it is.
+
+        Raises:
+            ConflictError: another object has one of them.
+        """
+        parent, above = ids[:-1], self._locate(ids[:-1])
+        names = [
+            self._end(ids, Locator((*above.levels, parts)))
+            for parts in before
+            if parts not in after and self._resolve_name(parent, parts) == ids
+        ]
+        for parts in after:
+            alias = Locator((*above.levels, parts))
+            means = self._resolve_name(parent, parts)
+            if means == ids:
+                continue
+            if means is not None and self._look(means) is not None:
+                raise _taken(alias)
+            names.append(self._begin(ids, alias, is_alias=True))
+        return tuple(names)
+
     def _end_all(self, ids: Ids) -> tuple[NameChange, ...]:
         """End every name and alias of an object."""
         above = self._locate(ids[:-1])
-        known = self._chain.timeline.names_of(ids, self.seq)
+        known = self._timeline.names_of(ids, self.seq)
         known |= {parts for (_, parts), means in self._names.items() if means == ids}
         alive = [parts for parts in known if self._names.get((ids[:-1], parts), ids) == ids]
         return tuple(self._end(ids, Locator((*above.levels, parts))) for parts in sorted(alive))
@@ -365,9 +438,17 @@ class Transaction:
     def _map(
         self, parent: Ids, locator: Locator, operation: Operation, *, is_alias: bool
     ) -> NameChange:
-        self._writes.add(_name(parent, locator.parts))
-        revision = self._chain.timeline.mapping_revision(parent, locator.digest) + 1
-        return NameChange(locator.digest, locator.parts, operation, revision, is_alias)
+        self._writes.add(name_key(parent, locator.parts))
+        digest = self._dialect.digest(locator)
+        revision = self._next_mapping(parent, digest)
+        return NameChange(digest, locator.parts, operation, revision, is_alias)
+
+    def _next_mapping(self, parent: Ids, digest: str) -> int:
+        """Number a mapping file: a name may begin and end more than once in a transaction."""
+        known = self._timeline.mapping_revision(parent, digest)
+        found = max(known, self._mapped.get((parent, digest), 0)) + 1
+        self._mapped[parent, digest] = found
+        return found
 
     def _canonicals_below(self, ids: Ids) -> dict[Ids, Locator]:
         """Note the names of what lies below an object and is found by a name."""
@@ -378,10 +459,12 @@ class Transaction:
     def _remap(self, before: dict[Ids, Locator]) -> None:
         """Follow with the mapping files of children, whose canonical strings hold the name."""
         for child, old in before.items():
-            new = self._locate(child)
-            for locator, operation in ((old, Operation.DELETE), (new, Operation.CREATE)):
-                revision = self._chain.timeline.mapping_revision(child[:-1], locator.digest) + 1
-                self._remapped.append(Remapped(child, locator.digest, operation, revision))
+            was, becomes = (self._dialect.digest(one) for one in (old, self._locate(child)))
+            if was == becomes:
+                continue
+            for digest, operation in ((was, Operation.DELETE), (becomes, Operation.CREATE)):
+                revision = self._next_mapping(child[:-1], digest)
+                self._remapped.append(Remapped(child, digest, operation, revision))
 
     # -- the commit ------------------------------------------------------------------------------
 
@@ -396,10 +479,12 @@ class Transaction:
         """
         if self.committed_at is not None or not self._changes:
             return self.committed_at or self.seq
+        self._chain.prepare()
         record = self._record()
         staged = self._stage(record)
         try:
-            request = Request(record, frozenset(self._reads), self.seq)
+            tokens = frozenset(self._tokens)
+            request = Request(record, frozenset(self._reads), self.seq, tokens)
             self.committed_at = self._committer.commit(request)
         except UnknownOutcomeError:
             raise  # what was staged may be committed
@@ -408,7 +493,7 @@ class Transaction:
             raise
         # What follows from the commit can be done by whoever comes later as well.
         with suppress(ServiceUnavailableError):
-            self._store.put(*self._dialect.log(record), derived=True)
+            self._store.put(*self._dialect.log(record, self._view()), derived=True)
             self._chain.checkpoint_if_due()
         return self.committed_at
 
@@ -427,10 +512,19 @@ class Transaction:
 
     def _stage(self, record: Record) -> list[str]:
         """Write the files of the layout; nobody looks at them before the commit."""
-        files = dict(self._dialect.files(record, self._name_of))
+        files = dict(self._dialect.files(record, self._view()))
         for path, body in files.items():
             self._store.put(path, body)
         return list(files)
+
+    def _view(self) -> View:
+        return View(self._name_of, self._value_of)
+
+    def _value_of(self, ids: Ids) -> MetaObject | None:
+        own = self._changes.get(ids)
+        known = own if own is not None and own.body is not None else None
+        change = known or self._timeline.find(ids, self.seq)
+        return None if change is None else decode_object(change.body or b"", "/".join(ids))
 
     def _require_writable(self) -> None:
         if self.is_read_only:
@@ -439,18 +533,6 @@ class Transaction:
         if self.committed_at is not None:
             msg = "the transaction is committed: begin another"
             raise InvalidInputError(msg)
-
-
-def _object(ids: Ids) -> str:
-    return f"o:{'/'.join(ids)}"
-
-
-def _name(parent: Ids, parts: Parts) -> str:
-    return f"n:{'/'.join(parent)}:{'|'.join(parts)}"
-
-
-def _children(parent: Ids) -> str:
-    return f"c:{'/'.join(parent)}"
 
 
 def _taken(locator: Locator) -> ConflictError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mooring.errors import InvalidInputError
 
@@ -21,7 +21,21 @@ if TYPE_CHECKING:
     from mooring.namespace.states import DroppedTable, TableStatus
     from mooring.tables.api import VersionRange, VersionRecord
 
-__all__ = ["Backend", "Change", "CreateMode", "PurgeProgress", "PurgeReport", "TableInfo", "Ttl"]
+__all__ = [
+    "Backend",
+    "Change",
+    "CreateMode",
+    "CreateVersion",
+    "Declare",
+    "DeleteVersionRecords",
+    "Deregister",
+    "Outcome",
+    "PurgeProgress",
+    "PurgeReport",
+    "TableInfo",
+    "TableOperation",
+    "Ttl",
+]
 
 
 class CreateMode(StrEnum):
@@ -86,6 +100,47 @@ class PurgeReport:
     failed: dict[ObjectId, Exception]
 
 
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """To reserve a name, as part of a commit of several tables."""
+
+    table: ObjectId
+    location: str | None = None
+    properties: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateVersion:
+    """To make a manifest a version, as part of a commit of several tables."""
+
+    table: ObjectId
+    version: int
+    manifest_path: str
+    branch: str | None = None
+    metadata: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteVersionRecords:
+    """To delete records of versions, as part of a commit of several tables."""
+
+    table: ObjectId
+    ranges: Sequence[VersionRange]
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deregister:
+    """To forget a table and keep its bytes, as part of a commit of several tables."""
+
+    table: ObjectId
+
+
+TableOperation: TypeAlias = Declare | CreateVersion | DeleteVersionRecords | Deregister
+# Of a declaration and a deregistration the table, of a version its record, else how many.
+Outcome: TypeAlias = "TableInfo | VersionRecord | int"
+
+
 class PurgeProgress(Protocol):
     """Hears how far a purge has come."""
 
@@ -110,6 +165,11 @@ class Backend(Protocol):
     @property
     def managed_versioning(self) -> bool:
         """Whether whoever opens a table through the catalog is to commit through it, too."""
+        ...
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether versions are records of the catalog's own: then readers ask it, too."""
         ...
 
     def require_writable(self) -> None:
@@ -414,5 +474,14 @@ class Backend(Protocol):
             TableNotFoundError: no live table has this identifier.
             InvalidInputError: a range makes no sense.
             InvalidTableStateError: what is left would not be the table any more.
+        """
+        ...
+
+    def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
+        """Do all of the operations, or none; tell what became of each.
+
+        Raises:
+            InvalidInputError: there is none.
+            UnsupportedError: there are several, and this kind of catalog decides one at a time.
         """
         ...

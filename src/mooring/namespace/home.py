@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mooring.clock import RandomIds, SystemClock
-from mooring.errors import ConcurrentModificationError, ReadOnlyError
+from mooring.errors import ConcurrentModificationError, InvalidInputError, ReadOnlyError
 from mooring.namespace.locations import check_allowed
-from mooring.namespace.settings import load_settings, save_settings
+from mooring.namespace.settings import DIRECTORY, METASTORE, load_settings, save_settings
 from mooring.store.passing import is_passing
 from mooring.store.probe import probe_store
 
@@ -42,6 +42,7 @@ class Home:
         tables: TableFiles | None = None,
         settings: Settings | None = None,
         managed_versioning: bool = False,
+        kind: str = DIRECTORY,
     ) -> None:
         """Open a place; nothing is written, and a missing root is an empty catalog.
 
@@ -54,8 +55,10 @@ class Home:
             tables: Writes tables; Lance does unless told otherwise.
             settings: Settings that are known already: nothing is read, probed or set up.
             managed_versioning: Tell whoever opens a table to commit through the catalog.
+            kind: What the catalog is.
 
         Raises:
+            InvalidInputError: a catalog of another kind is there.
             CatalogFormatError: the catalog is newer than this release.
         """
         self.store = store
@@ -64,6 +67,9 @@ class Home:
         self.clock = clock or SystemClock()
         self.ids = ids or RandomIds()
         self.settings = settings or load_settings(store)
+        if self.settings.revision and self.settings.kind != kind:
+            raise _other_kind(store, self.settings.kind)
+        self._kind = kind
         self._managed_versioning = managed_versioning
         # Versions that this process asked for and never heard of: location, branch, number.
         self.unsettled: set[tuple[str, str | None, int]] = set()
@@ -131,6 +137,7 @@ class Home:
             allowed_locations=(
                 self.settings.allowed_locations if allowed_locations is None else allowed_locations
             ),
+            kind=self._kind,
             managed_versioning=(
                 self.settings.managed_versioning
                 if managed_versioning is None
@@ -153,6 +160,12 @@ class Home:
             self.change_settings(adopted=is_empty)
         except ConcurrentModificationError:
             self.settings = load_settings(self.store)
+
+
+def _other_kind(store: Store, kind: str) -> InvalidInputError:
+    where = store.location("")
+    scheme = "metastore+" if kind == METASTORE else ""
+    return InvalidInputError(f"'{where}' is a {kind}: open it as '{scheme}{where}'")
 
 
 class AtHome:

@@ -14,6 +14,7 @@ from mooring.identifiers import quote
 from mooring.tables.api import AT_MS, BY
 from mooring.tables.changes import Changed, insert
 from mooring.tables.handle import TableHandle
+from mooring.tables.records import ALL
 from mooring.tables.watched_rows import WatchedRows
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ class _TableLedger:
 
     def prepare(self) -> None:
         self._backend.require_writable()
+
+    @property
+    def keeps_versions(self) -> bool:
+        return self._backend.keeps_versions
+
+    def forget(self, branch: str) -> None:
+        if self.keeps_versions:
+            self._backend.delete_table_versions(self._table, [ALL], branch=branch)
 
     def newest(self, branch: str | None) -> VersionRecord | None:
         found = self.newest_first(branch, limit=1)

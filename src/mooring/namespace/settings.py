@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_TTL_MS",
+    "DIRECTORY",
     "FORMAT",
+    "METASTORE",
     "Settings",
     "load_settings",
     "save_settings",
@@ -28,6 +30,7 @@ __all__ = [
 
 FORMAT = 1
 DEFAULT_TTL_MS = 7 * DAY_MS
+DIRECTORY, METASTORE = "directory", "metastore"
 _PREFIX = "_mooring-catalog."
 
 
@@ -43,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         nonce: Random; tells this revision from another with the same content.
         by: Who saved it.
         at_ms: When.
+        kind: What the catalog is: a directory of tables, or a metastore.
         revision: Its number; 0 stands for a directory without settings.
     """
 
@@ -54,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str = ""
     by: str = ""
     at_ms: int = 0
+    kind: str = DIRECTORY
     revision: int = 0
 
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
 
-__all__ = ["DroppedTable", "Exists", "NotFound", "SoftDeleted", "TableStatus"]
+__all__ = ["TRASH", "DroppedTable", "Exists", "NotFound", "SoftDeleted", "TableStatus"]
+
+# What dropped objects are kept under, where they keep an identifier.
+TRASH = "__mooring_trash"
 
 
 @dataclass(frozen=True, slots=True)

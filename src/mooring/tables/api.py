@@ -123,6 +123,15 @@ class Ledger(Protocol):
         """
         ...
 
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether versions are records of the catalog's own: then readers ask it, too."""
+        ...
+
+    def forget(self, branch: str) -> None:
+        """Delete the records of a branch that goes, where they are the catalog's own."""
+        ...
+
     def newest(self, branch: str | None) -> VersionRecord | None:
         """Return the newest version; None for a table without any."""
         ...

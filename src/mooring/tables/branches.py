@@ -326,6 +326,7 @@ class Branches:
         Versions go first, so that none is there without its data. The branch's own file goes
         last: until then the name is taken, and nobody makes a branch where files still go.
         """
+        self._handle.ledger.forget(name)
         place = self._handle.place
         versions = place.path(f"{BRANCHES_DIR}/{name}/{VERSIONS_DIR}/")
         place.store.delete([path for path in own if path.startswith(versions)])

@@ -1,8 +1,8 @@
 """A located table: how to open it, and how every change of its content is made.
 
-Reading opens the table where it lies. A change commits through the catalog's ledger, in whatever
-mode the catalog was opened: the put that decides is the catalog's, and a table that was dropped
-meanwhile takes no writes.
+Reading opens the table where it lies, or the version that its catalog names where that keeps them.
+A change commits through the catalog's ledger, in whatever mode the catalog was opened: the put that
+decides is the catalog's, and a table that was dropped meanwhile takes no writes.
 """
 
 from __future__ import annotations
@@ -137,6 +137,9 @@ class TableHandle:
             raise self._no_version(at) from exc
 
     def _open(self, at: At) -> LanceDataset:
+        if self.ledger.keeps_versions:
+            with translated(self.what):
+                return self.open_through(LedgerClient(self.ledger), at)
         if at == NEWEST or (at.version is not None and at.branch is None):
             return open_at(self.location, self.options, at.version)
         newest = open_at(self.location, self.options)

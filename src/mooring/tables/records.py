@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from mooring.store import ObjectMeta, Store
 
-__all__ = ["ALL", "VersionRecords", "key_for_lance"]
+__all__ = ["ALL", "VersionRecords", "check_range", "final_name", "key_for_lance"]
 
 ALL = VersionRange(0, -1)
 _FILE = re.compile(r"([0-9]+\.manifest)(?:-[^/]+|\.([0-9a-f]{64})\.json)?")
@@ -181,7 +181,7 @@ class VersionRecords:
             InvalidInputError: there is no such manifest, or the number leaves a gap.
             UnknownOutcomeError: the store never said what was decided.
         """
-        staged = self._staged(staged_path)
+        staged = self.staged_path(staged_path)
         before = self._before(version)
         body = self._store.get(staged)
         if body is None or before.newest >= version:
@@ -190,7 +190,7 @@ class VersionRecords:
             self._require_absent(version, before.newest)
             msg = f"there is no manifest {quote(staged_path)} that could be version {version}"
             raise InvalidInputError(msg)
-        final = f"{self._dir}/{_final_name(staged, version, counting_down=before.counts_down)}"
+        final = f"{self._dir}/{final_name(staged, version, counting_down=before.counts_down)}"
         beside = self._put_given(final, body, given)
         decided = create_once(self._store, final, body)
         self._store.delete({staged, *before.dead, *(() if decided else beside)})
@@ -213,11 +213,11 @@ class VersionRecords:
         Raises:
             InvalidInputError: the size, the tag, or the way versions are named is another.
         """
-        staged = self._staged(staged_path)
+        staged = self.staged_path(staged_path)
         meta = self._store.head(staged)
         if meta is None:
             return
-        final = _final_name(staged, version, counting_down=self._before(version).counts_down)
+        final = final_name(staged, version, counting_down=self._before(version).counts_down)
         for what, told, found in (
             ("size in bytes", size_bytes, meta.size_bytes),
             ("e_tag", _bare(e_tag), _bare(meta.tag.etag)),
@@ -227,8 +227,12 @@ class VersionRecords:
                 msg = f"the {what} of manifest {quote(staged_path)} is another than the request's"
                 raise InvalidInputError(msg)
 
-    def _staged(self, path: str) -> str:
-        """Return a manifest's path in the store, and refuse one of anything else."""
+    def staged_path(self, path: str) -> str:
+        """Return a manifest's path in the store.
+
+        Raises:
+            InvalidInputError: it is none that could become a version of this table.
+        """
         directory, _, name = path.rpartition("/")
         if not name or directory.lstrip("/") not in {self._key, self._dir, VERSIONS_DIR}:
             msg = f"a manifest of this table lies in '{self._key}', and {quote(path)} does not"
@@ -301,21 +305,40 @@ class VersionRecords:
             InvalidInputError: a range makes no sense.
             InvalidTableStateError: the newest would go and older ones stay, or a tag names one.
         """
-        for found in ranges:
-            _check_range(found)
         files = list(self._files())
         existing = sorted(found.version for found in files if found.meta is not None)
-        doomed = [version for version in existing if any(version in found for found in ranges)]
-        if not doomed:
-            return 0
-        if doomed != existing:
-            self._require_safe(doomed, existing[-1])
-        # The newest goes last: a crash on the way leaves the table as it is.
-        gone = [path for found in files if found.version in doomed[:-1] for path in _paths(found)]
-        last = [path for found in files if found.version == doomed[-1] for path in _paths(found)]
-        self._store.delete(gone)
-        self._store.delete(last)
+        doomed = self.choose(ranges, existing)
+        self._remove(files, doomed)
         return len(doomed)
+
+    def choose(self, ranges: Sequence[VersionRange], existing: Sequence[int]) -> list[int]:
+        """Choose the versions of ranges whose records may go.
+
+        Args:
+            ranges: Which are to go.
+            existing: Those that there are, the oldest first.
+
+        Raises:
+            InvalidInputError: a range makes no sense.
+            InvalidTableStateError: the newest would go and older ones stay, or a tag names one.
+        """
+        for found in ranges:
+            check_range(found)
+        doomed = [version for version in existing if any(version in found for found in ranges)]
+        if doomed and doomed != list(existing):
+            self._require_safe(doomed, existing[-1])
+        return doomed
+
+    def remove(self, versions: Sequence[int]) -> None:
+        """Delete the files of versions whose records are gone, the oldest first."""
+        self._remove(list(self._files()), versions)
+
+    def _remove(self, files: Sequence[_Files], versions: Sequence[int]) -> None:
+        # The newest goes last: a crash on the way leaves the table as it is.
+        for doomed in (versions[:-1], versions[-1:]):
+            self._store.delete(
+                [path for found in files if found.version in doomed for path in _paths(found)]
+            )
 
     def _require_safe(self, doomed: Sequence[int], newest: int) -> None:
         if newest in doomed:
@@ -364,7 +387,7 @@ def key_for_lance(location: str) -> str:
     return unquote(urlsplit(location).path).lstrip("/")
 
 
-def _final_name(staged: str, version: int, *, counting_down: bool) -> str:
+def final_name(staged: str, version: int, *, counting_down: bool) -> str:
     """Name a version as its staged file is named, else as the others are."""
     stem = staged.rpartition("/")[2].partition(".manifest")[0] + ".manifest"
     if parse_manifest(stem) == version:
@@ -385,7 +408,12 @@ def _paths(files: _Files) -> list[str]:
     return [*manifest, *files.staged, *files.given.values()]
 
 
-def _check_range(found: VersionRange) -> None:
+def check_range(found: VersionRange) -> None:
+    """Refuse a range that is none.
+
+    Raises:
+        InvalidInputError: it makes no sense.
+    """
     if found.start < 0 or found.end < -1 or -1 < found.end < found.start:
         msg = (
             f"the range from {found.start} to {found.end} makes no sense: it goes from a version"

@@ -139,9 +139,12 @@ class CatalogRequests(Requests):
         """Reserve a name and a location."""
         table = table_id(request.id)
         info = self._backend.declare_table(table, request.location, request.properties)
+        return self._declared(info, vend=request.vend_credentials)
+
+    def _declared(self, info: TableInfo, *, vend: bool | None = None) -> spec.DeclareTableResponse:
         return spec.DeclareTableResponse(
             location=info.location,
-            storage_options=_options(info, vend=request.vend_credentials),
+            storage_options=_options(info, vend=vend),
             properties=dict(info.properties) or None,
             managed_versioning=self._backend.managed_versioning or None,
         )

@@ -7,7 +7,7 @@ Spec: objects-and-relationships, "Table Version" and "External Manifest Store".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 import lance_namespace as spec
 from lance_namespace_urllib3_client.models.commit_table_result import CommitTableResult
@@ -17,23 +17,28 @@ from mooring.errors import (
     InvalidInputError,
     TableBranchNotFoundError,
     TableVersionNotFoundError,
-    UnsupportedError,
 )
 from mooring.identifiers import quote
+from mooring.namespace.api import (
+    CreateVersion,
+    Declare,
+    DeleteVersionRecords,
+    Deregister,
+    TableInfo,
+)
 from mooring.namespace.lance.catalog import CatalogRequests
 from mooring.namespace.lance.requests import choose, field, table_id, worded
 from mooring.namespace.paging import cut, take_page
-from mooring.tables.api import VersionRange
+from mooring.tables.api import VersionRange, VersionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from lance_namespace_urllib3_client.models.commit_table_operation import CommitTableOperation
 
     from mooring.identifiers import ObjectId
-    from mooring.tables.api import VersionRecord
+    from mooring.namespace.api import Outcome, TableOperation
 
 __all__ = ["VersionRequests"]
 
-Entry = TypeVar("Entry")
 _LARGEST = 2**64 - 1
 
 
@@ -96,10 +101,10 @@ class VersionRequests(CatalogRequests):
     def batch_create_table_versions(
         self, request: spec.BatchCreateTableVersionsRequest
     ) -> spec.BatchCreateTableVersionsResponse:
-        """Make one version; of several, no single object could decide."""
-        entry = _only(request.entries, "version")
-        record = self._create(table_id(entry.id), entry)
-        return spec.BatchCreateTableVersionsResponse(versions=[_model(record)])
+        """Make versions, of several tables too, all of them or none."""
+        wanted = [self._version(table_id(entry.id), entry) for entry in request.entries]
+        records = cast("list[VersionRecord]", self._backend.commit_tables(wanted))
+        return spec.BatchCreateTableVersionsResponse(versions=[_model(one) for one in records])
 
     @worded
     def batch_delete_table_versions(
@@ -118,30 +123,64 @@ class VersionRequests(CatalogRequests):
     def batch_commit_tables(
         self, request: spec.BatchCommitTablesRequest
     ) -> spec.BatchCommitTablesResponse:
-        """Do one operation; of several, no single object could decide."""
-        operation = _only(request.operations, "operation")
-        for name, act in (
-            ("declare_table", self.declare_table),
-            ("create_table_version", self.create_table_version),
-            ("delete_table_versions", self.batch_delete_table_versions),
-            ("deregister_table", self.deregister_table),
-        ):
-            wanted = getattr(operation, name)
-            if wanted is not None:
-                result = CommitTableResult.model_validate({name: act(wanted)})
-                return spec.BatchCommitTablesResponse(results=[result])
-        msg = "the operation of the batch is empty"
+        """Do operations on tables, all of them or none."""
+        wanted = [self._operation(one) for one in request.operations]
+        outcomes = self._backend.commit_tables(wanted)
+        return spec.BatchCommitTablesResponse(
+            results=[
+                CommitTableResult.model_validate(self._result(*one))
+                for one in zip(wanted, outcomes, strict=True)
+            ]
+        )
+
+    def _operation(self, operation: CommitTableOperation) -> TableOperation:
+        """Read the one thing that an operation of a batch is."""
+        if declared := operation.declare_table:
+            return Declare(table_id(declared.id), declared.location, declared.properties)
+        if made := operation.create_table_version:
+            return self._version(table_id(made.id), made)
+        if deleted := operation.delete_table_versions:
+            ranges = [VersionRange(one.start_version, one.end_version) for one in deleted.ranges]
+            return DeleteVersionRecords(table_id(deleted.id), ranges, deleted.branch)
+        if forgotten := operation.deregister_table:
+            return Deregister(table_id(forgotten.id))
+        msg = "an operation of the batch is empty"
         raise InvalidInputError(msg)
 
+    def _result(self, operation: TableOperation, outcome: Outcome) -> dict[str, object]:
+        match operation, outcome:
+            case Declare(), TableInfo() as info:
+                return {"declare_table": self._declared(info)}
+            case CreateVersion(), VersionRecord() as record:
+                response = spec.CreateTableVersionResponse(version=_model(record))
+                return {"create_table_version": response}
+            case DeleteVersionRecords(), int() as count:
+                deleted = spec.BatchDeleteTableVersionsResponse(deleted_count=count)
+                return {"delete_table_versions": deleted}
+            case Deregister(), TableInfo() as info:
+                gone = spec.DeregisterTableResponse(id=list(info.id.names), location=info.location)
+                return {"deregister_table": gone}
+        raise AssertionError(operation)
+
     def _create(self, table: ObjectId, entry: Any) -> VersionRecord:  # noqa: ANN401  # see field
+        wanted = self._version(table, entry)
+        return self._backend.create_table_version(
+            wanted.table,
+            wanted.version,
+            wanted.manifest_path,
+            branch=wanted.branch,
+            metadata=wanted.metadata,
+        )
+
+    def _version(self, table: ObjectId, entry: Any) -> CreateVersion:  # noqa: ANN401  # see field
         if not isinstance(entry, dict):  # Lance itself describes what it just wrote
             self._check_staged(table, entry)
-        return self._backend.create_table_version(
+        return CreateVersion(
             table,
             int(field(entry, "version")),
             field(entry, "manifest_path"),
-            branch=field(entry, "branch"),
-            metadata=field(entry, "metadata"),
+            field(entry, "branch"),
+            field(entry, "metadata"),
         )
 
     def _check_staged(self, table: ObjectId, entry: Any) -> None:  # noqa: ANN401  # see field
@@ -160,26 +199,6 @@ class VersionRequests(CatalogRequests):
             e_tag=entry.e_tag,
             counts_down=None if entry.naming_scheme is None else scheme == "v2",
         )
-
-
-def _only(entries: Sequence[Entry], what: str) -> Entry:
-    """Return the only entry of a batch.
-
-    Raises:
-        InvalidInputError: there is none.
-        UnsupportedError: there are several.
-    """
-    if not entries:
-        msg = f"the batch is empty: it needs one {what}"
-        raise InvalidInputError(msg)
-    if len(entries) > 1:
-        msg = (
-            f"a directory catalog commits one {what} at a time, not {len(entries)} together:"
-            " each is decided by the put of an object of its own, and nothing could undo the"
-            " first where the second is refused; send them one by one"
-        )
-        raise UnsupportedError(msg)
-    return entries[0]
 
 
 def _key(version: int, *, descending: bool) -> str:

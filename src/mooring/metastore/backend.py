@@ -1,0 +1,708 @@
+"""A metastore as a catalog of Lance tables: namespaces of one level, and tables in them.
+
+Every change is one transaction, and a transaction may change several tables.
+
+Spec: deltacat-storage-model; objects-and-relationships.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar, cast
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from mooring.clock import format_duration
+from mooring.errors import (
+    ConcurrentModificationError,
+    InvalidInputError,
+    MooringError,
+    NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
+from mooring.hints import suggest
+from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.metastore.lance_table import (
+    check_new_name,
+    find_table,
+    locator_of,
+    move_table,
+    tables_in,
+)
+from mooring.metastore.lance_versions import DeleteVersions, LanceVersions, NewVersion
+from mooring.metastore.locator import ROOT as TOP
+from mooring.metastore.making import Declaration, Deregistration, Making, Registration
+from mooring.metastore.metastore import Metastore
+from mooring.metastore.model import Namespace
+from mooring.metastore.past import read_past
+from mooring.metastore.trash import Trash, require_namespace
+from mooring.namespace.api import (
+    CreateMode,
+    CreateVersion,
+    Declare,
+    DeleteVersionRecords,
+    Deregister,
+    PurgeReport,
+    TableInfo,
+)
+from mooring.namespace.home import AtHome
+from mooring.namespace.locations import is_outside
+from mooring.namespace.paging import cut
+from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
+from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted
+from mooring.tables.place import Place, open_place
+from mooring.tables.reference_names import branch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from mooring.metastore.lance_table import LanceTable
+    from mooring.metastore.making import Step
+    from mooring.metastore.transaction import Found, Transaction
+    from mooring.metastore.trash import DroppedObject
+    from mooring.namespace.api import Change, Outcome, PurgeProgress, TableOperation, Ttl
+    from mooring.namespace.home import Home
+    from mooring.namespace.settings import Settings
+    from mooring.namespace.states import TableStatus
+    from mooring.tables.api import VersionRange, VersionRecord
+
+__all__ = ["MetastoreBackend"]
+
+T = TypeVar("T")
+
+
+class MetastoreBackend(AtHome):
+    """A catalog whose objects are those of a metastore."""
+
+    def __init__(self, home: Home, metastore: Metastore | None = None) -> None:
+        """Open a catalog; nothing is written, and a missing root is an empty one.
+
+        Args:
+            home: Where the catalog is.
+            metastore: Its objects, where they are opened already.
+        """
+        super().__init__(home)
+        self.metastore = metastore or Metastore(
+            home.store, author=home.author, clock=home.clock, ids=home.ids
+        )
+        self._trash = Trash(home, self.metastore)
+        self._versions = LanceVersions(home, self.metastore, self._place)
+
+    @property
+    def levels(self) -> int | None:
+        """Every table lies in a namespace."""
+        return 2
+
+    @property
+    def managed_versioning(self) -> bool:
+        """Versions are records of the catalog: whoever writes commits through it."""
+        return True
+
+    @property
+    def keeps_versions(self) -> bool:
+        """The newest version is what the catalog says, and not what a directory shows."""
+        return True
+
+    def require_writable(self) -> None:
+        """Refuse where no change may be made."""
+        self.home.prepare()
+
+    def _run(self, work: Callable[[Transaction], T], message: str, *, creates: bool = False) -> T:
+        self.home.prepare(creates=creates)
+        return self.metastore.run(work, message=message)
+
+    # -- namespaces ------------------------------------------------------------------------------
+
+    def list_namespaces(
+        self, parent: ObjectId, *, after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        """Name the namespaces of the root; there are no others."""
+        view = self.metastore.begin()
+        if not parent.is_root:
+            require_namespace(view, parent)
+            return []
+        return cut([found.locator.parts[0] for found in _live_namespaces(view)], after, limit)
+
+    def describe_namespace(self, namespace: ObjectId) -> Mapping[str, str]:
+        """Return a namespace's properties; the root has none."""
+        if namespace.is_root:
+            return {}
+        found = require_namespace(self.metastore.begin(), namespace)
+        return dict(cast("Namespace", found.value).properties)
+
+    def create_namespace(
+        self,
+        namespace: ObjectId,
+        properties: Mapping[str, str],
+        mode: CreateMode = CreateMode.CREATE,
+    ) -> Mapping[str, str]:
+        """Make a namespace of the root."""
+        _check_namespace(namespace)
+        check_properties(properties)
+        locator = locator_of(namespace)
+
+        def work(txn: Transaction) -> dict[str, str]:
+            known = txn.find(locator)
+            if known is None:
+                txn.create(locator, Namespace(properties=dict(properties)))
+                return dict(properties)
+            if mode is CreateMode.CREATE:
+                msg = f"there is a namespace {quote(str(namespace))} already"
+                raise NamespaceAlreadyExistsError(msg)
+            value = cast("Namespace", known.value)
+            if mode is CreateMode.EXIST_OK:
+                return dict(value.properties)
+            txn.update(locator, replace(value, properties=dict(properties)))
+            return dict(properties)
+
+        return self._run(work, f"create namespace {namespace}", creates=True)
+
+    def update_namespace(
+        self, namespace: ObjectId, updates: Mapping[str, str | None]
+    ) -> Mapping[str, str]:
+        """Change properties of a namespace."""
+        check_properties(updates)
+        if namespace.is_root:
+            msg = "the root of a metastore keeps no properties: set those of a namespace"
+            raise UnsupportedError(msg)
+
+        def work(txn: Transaction) -> dict[str, str]:
+            found = require_namespace(txn, namespace)
+            value = cast("Namespace", found.value)
+            merged = merge_properties(value.properties, updates)
+            txn.update(found.locator, replace(value, properties=merged))
+            return merged
+
+        return self._run(work, f"update namespace {namespace}")
+
+    def drop_namespace(
+        self, namespace: ObjectId, *, cascade: bool = False, ttl: Ttl | None = None
+    ) -> Mapping[str, str]:
+        """Move a namespace into the trash."""
+        if namespace.is_root:
+            msg = "the root namespace is the catalog itself and cannot be dropped"
+            raise InvalidInputError(msg)
+        self.home.reload_settings()
+
+        def work(txn: Transaction) -> dict[str, str]:
+            found = require_namespace(txn, namespace)
+            self._trash.drop_namespace(txn, found, ttl, cascade=cascade)
+            return dict(cast("Namespace", found.value).properties)
+
+        return self._run(work, f"drop namespace {namespace}")
+
+    def undrop_namespace(self, namespace: ObjectId) -> int:
+        """Bring a dropped namespace back with all that was dropped with it."""
+        _check_namespace(namespace)
+        while True:
+            count = self._run(
+                lambda txn: self._trash.undrop_namespace(txn, namespace),
+                f"undrop namespace {namespace}",
+            )
+            if count is not None:
+                return count
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def list_tables(
+        self,
+        namespace: ObjectId,
+        *,
+        include_declared: bool = True,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Name the tables of a namespace; the root has none."""
+        view = self.metastore.begin()
+        if namespace.is_root:
+            return []
+        found = require_namespace(view, namespace)
+        names = [
+            table.id.name
+            for table in tables_in(view, found.locator)
+            if table.value.dropped is None and (include_declared or table.newest is not None)
+        ]
+        return cut(names, after, limit)
+
+    def list_all_tables(self) -> list[ObjectId]:
+        """Return the identifiers of all live tables, sorted."""
+        return [table.id for table in self._live_tables(ROOT)]
+
+    def _live_tables(self, within: ObjectId) -> list[LanceTable]:
+        view = self.metastore.begin()
+        around = _live_namespaces(view) if within.is_root else [require_namespace(view, within)]
+        found = [table for above in around for table in tables_in(view, above.locator)]
+        return [table for table in found if table.value.dropped is None]
+
+    def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
+        """Locate all live tables of a namespace, or of all, without a look at each."""
+        return [self._info(table) for table in self._live_tables(within)]
+
+    def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
+        """Return every namespace with its properties; the root is the first."""
+        found: list[tuple[ObjectId, Mapping[str, str]]] = [(ROOT, {})]
+        for namespace in _live_namespaces(self.metastore.begin()):
+            value = cast("Namespace", namespace.value)
+            found.append((ObjectId(namespace.locator.parts), dict(value.properties)))
+        return found
+
+    def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
+        """Locate a live table."""
+        found = self._find(self.metastore.begin(), table)
+        if found is None:
+            raise self._why_not_live(table)
+        declared = found.newest is None if check_declared else None
+        return self._info(found, is_only_declared=declared)
+
+    def _find(self, txn: Transaction, table: ObjectId) -> LanceTable | None:
+        return find_table(txn, locator_of(table)) if table.level == self.levels else None
+
+    def _require(self, txn: Transaction, table: ObjectId) -> LanceTable:
+        found = self._find(txn, table)
+        if found is None:
+            raise self._why_not_live(table)
+        return found
+
+    def table_status(self, table: ObjectId) -> TableStatus:
+        """Tell whether a table is live, dropped or not there."""
+        if self._find(self.metastore.begin(), table) is not None:
+            return Exists()
+        dropped = self._trash.newest_of(table)
+        if dropped is None:
+            return NotFound()
+        return SoftDeleted(dropped.record.at_ms, dropped.record.expires_at_ms)
+
+    def list_purgable_tables(self, deleted_before_ms: int | None = None) -> list[DroppedTable]:
+        """List the trash."""
+        return [
+            DroppedTable(one.id, one.record.at_ms, one.record.expires_at_ms)
+            for one in self._trash.tables()
+            if deleted_before_ms is None or one.record.at_ms < deleted_before_ms
+        ]
+
+    def dropped(self) -> list[DroppedObject]:
+        """Return the whole trash, what is being purged too."""
+        return self._trash.read()
+
+    def table_history(self, table: ObjectId) -> list[Change]:
+        """Tell what happened to tables of an identifier, as far as the catalog knows them."""
+        view = self.metastore.begin()
+        found = self._find(view, table)
+        dropped = [one.locator for one in self._trash.read() if one.id == table]
+        locators = [*dropped, *([found.locator] if found else [])]
+        changes = [change for one in locators for change in read_past(self.metastore, view, one)]
+        return sorted(changes, key=lambda change: change.at_ms)
+
+    # -- making tables ---------------------------------------------------------------------------
+
+    def declare_table(
+        self,
+        table: ObjectId,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
+        """Reserve an identifier without data."""
+        done = self._commit([self._declaration(table, location, properties)], creates=True)
+        return cast("TableInfo", done[0])
+
+    def _declaration(
+        self, table: ObjectId, location: str | None, properties: Mapping[str, str] | None
+    ) -> Declaration:
+        _check_table(table)
+        check_properties(properties or {})
+        if location is not None:
+            # A directory that is used twice could be deleted by a purge that slept.
+            msg = f"the location of table {quote(str(table))} is chosen by the catalog: leave it"
+            raise InvalidInputError(f"{msg} out")
+        return Declaration(self.home, self._info, table, dict(properties or {}))
+
+    def create_table(
+        self,
+        table: ObjectId,
+        rows: pa.RecordBatchReader,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
+        """Create a table with data, in a directory of its own."""
+        _check_table(table)
+        check_properties(properties or {})
+        self.home.prepare(creates=True)
+        view = self.metastore.begin()
+        require_namespace(view, table.parent)
+        known = self._find(view, table)
+        if known is not None and known.newest is not None:
+            if mode is CreateMode.EXIST_OK:
+                return self._info(known)
+            if mode is CreateMode.OVERWRITE:
+                return self._overwrite(table, known, rows)
+            raise _exists(table)
+        making = Making(self.home, self._info, self._place, table, dict(properties or {}), rows)
+        try:
+            return cast("TableInfo", self._commit([making], creates=True)[0])
+        except TableAlreadyExistsError as exc:
+            if mode is CreateMode.EXIST_OK:
+                return self.describe_table(table)
+            if mode is CreateMode.OVERWRITE:
+                raise ConcurrentModificationError(str(exc)) from exc
+            raise
+
+    def _overwrite(
+        self, table: ObjectId, known: LanceTable, rows: pa.RecordBatchReader
+    ) -> TableInfo:
+        from mooring.namespace.located import insert_into  # imports lance
+
+        info = self._info(known)
+        done = insert_into(self, table, rows, overwrite=True, known=info)
+        return self._info(known, version=done.version)
+
+    def register_table(
+        self,
+        table: ObjectId,
+        location: str | None,
+        mode: CreateMode = CreateMode.CREATE,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableInfo:
+        """Give an identifier to a table that lies in storage already."""
+        _check_table(table)
+        check_properties(properties or {})
+        if not location:
+            msg = f"to register table {quote(str(table))}, say where it lies, relative to the root"
+            raise InvalidInputError(msg)
+        self.home.prepare()
+        self.home.reload_settings()
+        registration = Registration(
+            self.home,
+            self._info,
+            self._versions,
+            self._trash,
+            table,
+            location,
+            dict(properties or {}),
+            mode,
+        )
+        return cast("TableInfo", self._commit([registration])[0])
+
+    def deregister_table(self, table: ObjectId) -> TableInfo:
+        """Forget an identifier and keep the bytes."""
+        return cast("TableInfo", self._commit([self._deregistration(table)])[0])
+
+    def _deregistration(self, table: ObjectId) -> Deregistration:
+        return Deregistration(self.home, self._info, table, self._require)
+
+    def rename_table(self, table: ObjectId, new: ObjectId) -> TableInfo:
+        """Give a live table another identifier."""
+        _check_table(new)
+
+        def work(txn: Transaction) -> TableInfo:
+            found = self._require(txn, table)
+            target = locator_of(new)
+            if target == found.locator:
+                return self._info(found)
+            require_namespace(txn, new.parent)
+            if txn.find(target) is not None:
+                raise _exists(new)
+            move_table(txn, found.locator, target, found.value)
+            return self._info(self._require(txn, new))
+
+        return self._run(work, f"rename table {table} to {new}")
+
+    # -- the lifecycle ---------------------------------------------------------------------------
+
+    def drop_table(self, table: ObjectId, ttl: Ttl | None = None) -> TableInfo:
+        """Move a live table into the trash."""
+        self.home.reload_settings()
+
+        def work(txn: Transaction) -> TableInfo:
+            found = self._require(txn, table)
+            self._trash.drop_table(txn, found, ttl)
+            return self._info(found)
+
+        return self._run(work, f"drop table {table}")
+
+    def undrop_table(self, table: ObjectId, new: ObjectId | None = None) -> TableInfo:
+        """Bring the newest drop of a table back."""
+        target = table if new is None else new
+        _check_table(target)
+        while not self._run(
+            lambda txn: self._trash.undrop_table(txn, table, target),
+            f"undrop table {table}" + (f" as {new}" if new else ""),
+        ):
+            pass  # it changed since it was found
+        return self.describe_table(target)
+
+    def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
+        """Make drops of a table refuse, or allow them again."""
+        self.update_table(table, {PROTECTED: "true" if protected else None})
+
+    def update_table(self, table: ObjectId, updates: Mapping[str, str | None]) -> Mapping[str, str]:
+        """Change properties of a table."""
+        check_properties(updates)
+
+        def work(txn: Transaction) -> dict[str, str]:
+            found = self._require(txn, table)
+            merged = merge_properties(found.value.properties, updates)
+            txn.update(found.locator, replace(found.value, properties=merged))
+            return merged
+
+        return self._run(work, f"update table {table}")
+
+    def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
+        """Delete the bytes of every dropped table of an identifier, expired or not."""
+        self.home.prepare()
+        found = self._dropped_tables(table)
+        if not found:
+            live = self._find(self.metastore.begin(), table) is not None
+            why = "is live: only a dropped table can be purged"
+            shown = quote(str(table))
+            msg = f"table {shown} {why}" if live else f"nothing dropped is named {shown}"
+            raise TableNotFoundError(msg)
+        while found and not self._trash.purge(found, progress):
+            found = self._dropped_tables(table)
+            if not found and self._find(self.metastore.begin(), table) is not None:
+                msg = f"table {quote(str(table))} came back before it could be purged"
+                raise ConcurrentModificationError(msg)
+
+    def _dropped_tables(self, table: ObjectId) -> list[DroppedObject]:
+        return [one for one in self._trash.read() if one.id == table and one.table is not None]
+
+    def purge_tables(
+        self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge exactly these tables, or all that are expired."""
+        self.home.prepare()
+        report = PurgeReport([], {})
+        if tables is None:
+            now_ms = self.home.clock.now_ms()
+            expired = [one for one in self._trash.read() if _is_over(one, now_ms)]
+            purged = self._trash.purge(expired, progress) if expired else []
+            report.purged.extend(one.id for one in purged if one.table is not None)
+            return report
+        for table in tables:
+            try:
+                self.purge_table(table, progress)
+            except MooringError as exc:
+                report.failed[table] = exc
+            else:
+                report.purged.append(table)
+        return report
+
+    # -- versions --------------------------------------------------------------------------------
+
+    def list_table_versions(
+        self,
+        table: ObjectId,
+        *,
+        branch: str | None = None,
+        limit: int | None = None,
+        known: TableInfo | None = None,
+    ) -> list[VersionRecord]:
+        """Return the versions of a table, the newest first."""
+        del known  # one look tells both
+        view = self.metastore.begin()
+        found = self._require(view, table)
+        return self._versions.newest_first(view, found, branch_of(branch), limit)
+
+    def describe_table_version(
+        self, table: ObjectId, version: int, *, branch: str | None = None
+    ) -> VersionRecord:
+        """Return one version of a table.
+
+        Raises:
+            TableVersionNotFoundError: there is no such version.
+            UnknownOutcomeError: this catalog tried to make the version and never heard whether it
+                did. Lance asks for it then, and would take an answer for a lost race and write
+                the same rows again.
+        """
+        view = self.metastore.begin()
+        found = self._require(view, table)
+        name = branch_of(branch)
+        if (self._versions.location_of(found.location), name, version) in self.home.unsettled:
+            msg = f"whether version {version} of table {quote(str(table))} was made is not known"
+            raise UnknownOutcomeError(msg)
+        return self._versions.describe(view, found, version, name)
+
+    def create_table_version(
+        self,
+        table: ObjectId,
+        version: int,
+        manifest_path: str,
+        *,
+        branch: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        known: TableInfo | None = None,
+    ) -> VersionRecord:
+        """Make a manifest that was written a version of a table."""
+        del known
+        wanted = CreateVersion(table, version, manifest_path, branch, metadata)
+        return cast("VersionRecord", self.commit_tables([wanted])[0])
+
+    def delete_table_versions(
+        self, table: ObjectId, ranges: Sequence[VersionRange], *, branch: str | None = None
+    ) -> int:
+        """Delete the records of versions, and never data."""
+        wanted = DeleteVersionRecords(table, ranges, branch)
+        return cast("int", self.commit_tables([wanted])[0])
+
+    # -- several at once -------------------------------------------------------------------------
+
+    def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
+        """Do all of the operations in one transaction, or none."""
+        if not operations:
+            msg = "the batch is empty: it needs an operation"
+            raise InvalidInputError(msg)
+        creates = any(isinstance(one, Declare) for one in operations)
+        return self._commit([self._step(one) for one in operations], creates=creates)
+
+    def _step(self, operation: TableOperation) -> Step:
+        match operation:
+            case Declare(table, location, properties):
+                return self._declaration(table, location, properties)
+            case CreateVersion():
+                return NewVersion(self._versions, operation, branch_of(operation.branch))
+            case DeleteVersionRecords(table, ranges, branch):
+                return DeleteVersions(self._versions, table, ranges, branch_of(branch))
+            case Deregister(table):
+                return self._deregistration(table)
+
+    def _commit(self, steps: Sequence[Step], *, creates: bool = False) -> list[Outcome]:
+        """Prepare steps, do all of them in one transaction, and finish them."""
+        self.home.prepare(creates=creates)
+        with _abandoning(steps):
+            for step in steps:
+                step.prepare(self.metastore.begin())
+            self.metastore.run(lambda txn: _plan(steps, txn))
+        return [step.finish() for step in steps]
+
+    # -- the catalog itself ----------------------------------------------------------------------
+
+    def initialize(
+        self,
+        *,
+        default_ttl: Ttl | None = None,
+        adopt: bool = False,
+        allowed_locations: tuple[str, ...] | None = None,
+        managed_versioning: bool | None = None,
+        shared: bool = False,
+    ) -> Settings:
+        """Write the catalog's settings.
+
+        Raises:
+            InvalidInputError: a setting that a metastore does not have.
+        """
+        del adopt  # nobody else's markers are read
+        if shared:
+            msg = "a metastore has no manifest that could be shared: leave out --shared"
+            raise InvalidInputError(msg)
+        if managed_versioning is False:
+            msg = "a metastore always manages the versions of its tables"
+            raise InvalidInputError(msg)
+        self.home.prepare(creates=True)
+        self.home.reload_settings()
+        return self.home.change_settings(
+            default_ttl=default_ttl, allowed_locations=allowed_locations
+        )
+
+    # -- small things ----------------------------------------------------------------------------
+
+    def _info(
+        self,
+        table: LanceTable,
+        *,
+        is_only_declared: bool | None = None,
+        version: int | None = None,
+    ) -> TableInfo:
+        return TableInfo(
+            id=table.id,
+            location=self._versions.location_of(table.location),
+            storage_options=self.store.options,
+            properties=dict(table.value.properties),
+            is_only_declared=is_only_declared,
+            version=version,
+        )
+
+    def _place(self, location: str) -> Place:
+        if is_outside(location):
+            return open_place(location, self.store.options)
+        return Place(self.store, unquote(location) if "%" in location else location)
+
+    def _why_not_live(self, table: ObjectId) -> TableNotFoundError:
+        """Word what happened to a table that is not live."""
+        shown = quote(str(table))
+        dropped = self._trash.newest_of(table)
+        if dropped is None:
+            return TableNotFoundError(f"there is no table {shown}")
+        ago = format_duration(self.home.clock.now_ms() - dropped.record.at_ms)
+        if dropped.is_top:
+            undo = f'bring it back with "{suggest("table undrop", str(table))}"'
+            return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
+        above = table.parent
+        undo = f'bring it back with "{suggest("namespace undrop", str(above))}"'
+        return TableNotFoundError(
+            f"table {shown} was dropped {ago} ago with namespace {quote(str(above))}; {undo}"
+        )
+
+
+def _plan(steps: Sequence[Step], txn: Transaction) -> None:
+    for step in steps:
+        step.plan(txn)
+
+
+@contextmanager
+def _abandoning(steps: Sequence[Step]) -> Iterator[None]:
+    """Leave nothing of steps that certainly were not taken."""
+    try:
+        yield
+    except UnknownOutcomeError:
+        for step in steps:
+            step.unsettle()
+        raise
+    except MooringError:
+        for step in steps:
+            step.abandon()
+        raise
+
+
+def _live_namespaces(view: Transaction) -> list[Found]:
+    return [found for found in view.children(TOP) if cast("Namespace", found.value).dropped is None]
+
+
+def _check_namespace(namespace: ObjectId) -> None:
+    if namespace.is_root:
+        msg = "a namespace needs a name"
+        raise InvalidInputError(msg)
+    if namespace.level > 1:
+        msg = (
+            f"{quote(str(namespace))} cannot be a namespace: a metastore has namespaces of one"
+            " level, and tables in them"
+        )
+        raise UnsupportedError(msg)
+    check_new_name(namespace)
+
+
+def _check_table(table: ObjectId) -> None:
+    if table.is_root:
+        msg = "a table needs a name"
+        raise InvalidInputError(msg)
+    if table.level != 2:  # noqa: PLR2004  # namespace and table
+        msg = (
+            f"{quote(str(table))} cannot be a table: tables of a metastore lie in a namespace;"
+            " name both, as in 'namespace$table'"
+        )
+        raise InvalidInputError(msg)
+    check_new_name(table)
+
+
+def _exists(table: ObjectId) -> TableAlreadyExistsError:
+    return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
+
+
+def _is_over(found: DroppedObject, now_ms: int) -> bool:
+    """Whether its time in the trash is over; a purge that was cut off is to be finished."""
+    expires = found.record.expires_at_ms
+    return found.record.purging or (expires is not None and expires <= now_ms)

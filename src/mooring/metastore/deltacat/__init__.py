@@ -1,0 +1,1 @@
+"""The dialect of the deltacat library: its layout, its dictionaries, its commits."""

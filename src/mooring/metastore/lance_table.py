@@ -1,0 +1,189 @@
+"""A Lance table as objects of a metastore.
+
+It is a table with one table version, whose stream of format `lance` tells where the table lies; a
+partition of that stream is a branch, and a delta is a version.
+
+Spec: objects-and-relationships, "Table Version"; deltacat-storage-model, the object types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
+
+from mooring.errors import InvalidNameError
+from mooring.identifiers import ObjectId, check_composed, quote
+from mooring.metastore.locator import Locator
+from mooring.metastore.model import (
+    CommitState,
+    Lifecycle,
+    Partition,
+    Stream,
+    Table,
+    TableVersion,
+)
+from mooring.namespace.states import TRASH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mooring.metastore.transaction import Found, Transaction
+
+__all__ = [
+    "LanceTable",
+    "branch_locator",
+    "check_new_name",
+    "create_table",
+    "find_table",
+    "locator_of",
+    "move_table",
+    "partition_of",
+    "relocate",
+    "stream_locator",
+    "tables_in",
+]
+
+FORMAT = "lance"
+LOCATION = "location"
+_VERSION = "1"
+_STREAM = "lance"
+_MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class LanceTable:
+    """A Lance table as a transaction sees it.
+
+    Attributes:
+        locator: Its names.
+        revision: The number of the table's newest revision.
+        value: The table.
+        location: Where it lies: below the root, or outside.
+        newest: Its newest version on main; None for one that is only declared.
+    """
+
+    locator: Locator
+    revision: int
+    value: Table
+    location: str
+    newest: int | None
+
+    @property
+    def id(self) -> ObjectId:
+        """Its identifier in the catalog."""
+        return ObjectId(tuple(parts[0] for parts in self.locator.levels))
+
+
+def locator_of(object_id: ObjectId) -> Locator:
+    """Return the locator of a namespace or table.
+
+    Raises:
+        InvalidNameError: a name cannot be one.
+    """
+    for name in object_id.names:
+        if name.startswith(TRASH):
+            msg = f"{quote(name)} cannot be a name: dropped objects are kept under such names"
+            raise InvalidNameError(msg)
+    return Locator.of(*object_id.names)
+
+
+def check_new_name(object_id: ObjectId) -> None:
+    """Refuse what cannot be the name of a new object.
+
+    Raises:
+        InvalidNameError: it cannot.
+    """
+    check_composed(object_id.name)
+    locator_of(object_id)
+
+
+def stream_locator(table: Locator) -> Locator:
+    """Return the locator of a table's stream of Lance versions."""
+    return table.child(_VERSION).child(_STREAM, FORMAT)
+
+
+def branch_locator(table: Locator, branch: str | None) -> Locator:
+    """Return the locator of a branch; a branch's name may hold what the name of no object can."""
+    if branch is None:
+        return stream_locator(table).child(_MAIN)
+    digest = hashlib.sha1(branch.encode(), usedforsecurity=False).hexdigest()
+    return stream_locator(table).child(f"branch-{digest}")
+
+
+def partition_of(locator: Locator, branch: str | None) -> Partition:
+    """Return a new branch without versions."""
+    values = () if branch is None else (branch,)
+    return Partition(partition_id=locator.parts[0], values=values, state=CommitState.COMMITTED)
+
+
+def find_table(txn: Transaction, locator: Locator) -> LanceTable | None:
+    """Find a Lance table, live or not; None where there is none, or none of Lance's."""
+    found = txn.find(locator)
+    return None if found is None else _read(txn, found)
+
+
+def tables_in(txn: Transaction, namespace: Locator) -> list[LanceTable]:
+    """Return the Lance tables of a namespace, dropped ones too, sorted by name."""
+    found = (_read(txn, child) for child in txn.children(namespace))
+    return [table for table in found if table is not None]
+
+
+def _read(txn: Transaction, found: Found) -> LanceTable | None:
+    stream = txn.find(stream_locator(found.locator))
+    if stream is None:
+        return None
+    location = cast("Stream", stream.value).properties.get(LOCATION, "")
+    main = txn.find(branch_locator(found.locator, None))
+    newest = None if main is None else cast("Partition", main.value).stream_position
+    value = cast("Table", found.value)
+    return LanceTable(found.locator, found.revision, value, location, newest)
+
+
+def create_table(
+    txn: Transaction, locator: Locator, properties: Mapping[str, str], location: str
+) -> None:
+    """Make the objects of a Lance table that has no versions yet."""
+    table = Table(
+        properties=dict(properties), latest_version=_VERSION, latest_active_version=_VERSION
+    )
+    txn.create(locator, table)
+    txn.create(locator.child(_VERSION), TableVersion(version=_VERSION, state=Lifecycle.ACTIVE))
+    stream = Stream(
+        stream_id=_STREAM,
+        format=FORMAT,
+        state=CommitState.COMMITTED,
+        properties={LOCATION: location},
+    )
+    txn.create(stream_locator(locator), stream)
+
+
+def relocate(txn: Transaction, table: Locator, location: str) -> None:
+    """Let a table lie elsewhere."""
+    locator = stream_locator(table)
+    stream = cast("Stream", txn.get(locator).value)
+    txn.update(locator, replace(stream, properties={**stream.properties, LOCATION: location}))
+
+
+def move_table(txn: Transaction, old: Locator, new: Locator, value: Table) -> None:
+    """Give a table another name and content; in another namespace it gets another id.
+
+    An object lies below its parent's id and never moves: there it is made anew, with all below it.
+    Where its data lies does not change.
+    """
+    txn.update(old, value)
+    if old.parent == new.parent:
+        txn.rename(old, *new.parts)
+        return
+    txn.create(new, value)
+    _copy_children(txn, old, new)
+    txn.delete(old, cascade=True)
+
+
+def _copy_children(txn: Transaction, old: Locator, new: Locator) -> None:
+    for child in txn.children(old):
+        copy = new.child(*child.locator.parts)
+        txn.create(copy, child.value)
+        _copy_children(txn, child.locator, copy)

@@ -1,0 +1,345 @@
+"""Ways in which a Lance table gets into a metastore, and out of it without losing its bytes.
+
+Each is a step: prepared before a transaction, planned within it, as often as it is tried, and
+finished after it. Several steps may share one transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec.structs import replace
+
+from mooring.errors import (
+    InvalidInputError,
+    InvalidTableStateError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
+from mooring.identifiers import quote
+from mooring.metastore.lance_table import (
+    branch_locator,
+    create_table,
+    find_table,
+    locator_of,
+    partition_of,
+    relocate,
+    tables_in,
+)
+from mooring.metastore.lance_versions import BranchFiles, take_in, version_at
+from mooring.metastore.layout import TABLES_DIR, TXN_DIR, table_dir
+from mooring.metastore.locator import ROOT
+from mooring.metastore.trash import require_namespace, require_unprotected
+from mooring.namespace.api import CreateMode
+from mooring.namespace.locations import check_location, overlaps
+from mooring.tables.versions import list_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from mooring.identifiers import ObjectId
+    from mooring.metastore.lance_table import LanceTable
+    from mooring.metastore.lance_versions import LanceVersions
+    from mooring.metastore.model import Namespace
+    from mooring.metastore.transaction import Transaction
+    from mooring.metastore.trash import Trash
+    from mooring.namespace.api import Outcome, TableInfo
+    from mooring.namespace.home import Home
+    from mooring.tables.place import Place
+
+__all__ = ["KEPT_MARKER", "Declaration", "Deregistration", "Making", "Registration", "Step"]
+
+# In a directory whose table was forgotten on purpose: no vacuum takes it for a leftover.
+KEPT_MARKER = "_kept-by-deregistration"
+
+
+class Step(Protocol):
+    """A part of what one transaction does."""
+
+    def prepare(self, txn: Transaction) -> None:
+        """Before the transaction: write what nobody sees yet; the state given is only to look."""
+        ...
+
+    def plan(self, txn: Transaction) -> None:
+        """Within the transaction; on a newer state again, where somebody else was first."""
+        ...
+
+    def finish(self) -> Outcome:
+        """After the commit."""
+        ...
+
+    def abandon(self) -> None:
+        """After a failure: nothing was committed."""
+        ...
+
+    def unsettle(self) -> None:
+        """After a failure of which nobody knows whether it was one."""
+        ...
+
+
+class Info(Protocol):
+    """Describes a table."""
+
+    def __call__(
+        self,
+        table: LanceTable,
+        *,
+        is_only_declared: bool | None = None,
+        version: int | None = None,
+    ) -> TableInfo:
+        """Describe a table."""
+        ...
+
+
+@dataclass
+class Declaration:
+    """A table without data."""
+
+    home: Home
+    info: Info
+    table: ObjectId
+    properties: Mapping[str, str]
+    _made: LanceTable | None = None
+
+    def prepare(self, txn: Transaction) -> None:
+        """Nothing is written before."""
+
+    def plan(self, txn: Transaction) -> None:
+        """Reserve the name and a directory.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            TableAlreadyExistsError: the name is taken.
+        """
+        locator = locator_of(self.table)
+        require_namespace(txn, self.table.parent)
+        if txn.find(locator) is not None:
+            raise _exists(self.table)
+        create_table(txn, locator, self.properties, table_dir(self.home.ids.new_id()))
+        self._made = find_table(txn, locator)
+
+    def finish(self) -> TableInfo:
+        """Tell where it is."""
+        assert self._made is not None  # noqa: S101  # planned before
+        return self.info(self._made, is_only_declared=True)
+
+    def abandon(self) -> None:
+        """Nothing was written."""
+
+    def unsettle(self) -> None:
+        """Whoever asks again is told that it exists."""
+
+
+@dataclass
+class Making:
+    """A table with its first rows, in a directory that nobody else knows."""
+
+    home: Home
+    info: Info
+    place_of: Callable[[str], Place]
+    table: ObjectId
+    properties: Mapping[str, str]
+    rows: pa.RecordBatchReader
+    _token: str = ""
+    _location: str = ""
+    _made: LanceTable | None = None
+
+    def prepare(self, txn: Transaction) -> None:
+        """Write the table, which has no name yet."""
+        del txn
+        self._token = self.home.ids.new_id()
+        self._location = table_dir(self._token)
+        tables = self.home.open_tables()
+        staged = tables.stage(self._location, self.rows)
+        tables.commit(staged, 1)
+
+    def plan(self, txn: Transaction) -> None:
+        """Give it the name, which may be declared already.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            TableAlreadyExistsError: the name is taken.
+        """
+        locator = locator_of(self.table)
+        require_namespace(txn, self.table.parent)
+        txn.depends_on(self._token)
+        if txn.find(locator) is None:
+            create_table(txn, locator, self.properties, self._location)
+        else:
+            self._complete(txn)
+        files = BranchFiles(self.place_of(self._location), self._location, None)
+        main = branch_locator(locator, None)
+        stored = list_versions(files.place.store, files.directory)[1]
+        known = txn.find(main)
+        moved = replace(partition_of(main, None), stream_position=1)
+        if known is None:
+            txn.create(main, moved)
+        else:
+            txn.update(main, moved)
+        txn.create(main.child("1"), version_at(files, 1, stored, self.home))
+        self._made = find_table(txn, locator)
+
+    def _complete(self, txn: Transaction) -> None:
+        """Make a declared table this one."""
+        locator = locator_of(self.table)
+        known = find_table(txn, locator)
+        if known is None or known.newest is not None:
+            raise _exists(self.table)
+        relocate(txn, locator, self._location)
+        if self.properties:
+            txn.update(locator, replace(known.value, properties=dict(self.properties)))
+
+    def finish(self) -> TableInfo:
+        """Tell where it is."""
+        assert self._made is not None  # noqa: S101  # planned before
+        return self.info(self._made, version=1)
+
+    def abandon(self) -> None:
+        """Delete what was written."""
+        if self._location:
+            self.home.store.delete_prefix(self._location)
+            self.home.store.prune(self._location)
+
+    def unsettle(self) -> None:
+        """It may be there: a vacuum takes it if it is not."""
+
+
+@dataclass
+class Registration:
+    """A table that lies in storage, with the versions it has."""
+
+    home: Home
+    info: Info
+    versions: LanceVersions
+    trash: Trash
+    table: ObjectId
+    location: str
+    properties: Mapping[str, str]
+    mode: CreateMode
+    _made: LanceTable | None = None
+    _path: str = field(default="")
+
+    def prepare(self, txn: Transaction) -> None:
+        """Refuse a location that cannot be accepted.
+
+        Raises:
+            InvalidInputError: with the reason.
+        """
+        del txn
+        self._path = check_location(
+            self.location,
+            self.home.store.location(""),
+            self.home.settings.allowed_locations,
+            own=(TXN_DIR,),
+        )
+
+    def plan(self, txn: Transaction) -> None:
+        """Give the table the name.
+
+        Raises:
+            NamespaceNotFoundError: there is no such namespace.
+            TableAlreadyExistsError: the name is taken.
+            TableNotFoundError: nothing is there.
+        """
+        locator = locator_of(self.table)
+        require_namespace(txn, self.table.parent)
+        # Whoever purges a table at the same place waits for this, or this for them.
+        txn.claim(self._path)
+        if txn.find(locator) is not None and not self._make_way(txn):
+            return
+        self._require_fitting()
+        files = BranchFiles(self.versions.place_of(self._path), self._path, None)
+        if not list_versions(files.place.store, files.directory):
+            msg = f"there is no table at {quote(self.location)}: no version is there"
+            raise TableNotFoundError(msg)
+        create_table(txn, locator, self.properties, self._path)
+        self._made = find_table(txn, locator)
+        assert self._made is not None  # noqa: S101  # just made
+        take_in(txn, self._made, files, self.home)
+
+    def _make_way(self, txn: Transaction) -> bool:
+        """Drop the table that has the name; False where it is the same."""
+        known = find_table(txn, locator_of(self.table))
+        if self.mode is not CreateMode.OVERWRITE or known is None:
+            raise _exists(self.table)
+        if known.location == self._path:
+            self._made = known
+            return False
+        self.trash.drop_table(txn, known, None)
+        return True
+
+    def _require_fitting(self) -> None:
+        """Refuse a location that lies in another table's, or is being purged."""
+        view = self.versions.metastore.begin()  # read with no part in the transaction
+        for namespace in view.children(ROOT):
+            for other in tables_in(view, namespace.locator):
+                if not overlaps(other.location, self._path):
+                    continue
+                if other.value.dropped is not None and other.value.dropped.purging:
+                    msg = f"the table at {quote(self.location)} is being purged"
+                    raise InvalidTableStateError(msg)
+                if other.location != self._path:
+                    msg = (
+                        f"{quote(self.location)} cannot be the location of a table: table"
+                        f" {quote(str(other.id))} lies at {quote(other.location)}"
+                    )
+                    raise InvalidInputError(msg)
+
+    def finish(self) -> TableInfo:
+        """Tell where it is."""
+        assert self._made is not None  # noqa: S101  # planned before
+        return self.info(self._made)
+
+    def abandon(self) -> None:
+        """Nothing was written."""
+
+    def unsettle(self) -> None:
+        """Whoever asks again is told that it exists."""
+
+
+@dataclass
+class Deregistration:
+    """A table whose name is forgotten while its bytes stay."""
+
+    home: Home
+    info: Info
+    table: ObjectId
+    require: Callable[[Transaction, ObjectId], LanceTable]
+    _gone: LanceTable | None = None
+
+    def prepare(self, txn: Transaction) -> None:
+        """Mark the directory, so that no vacuum takes it for a leftover."""
+        found = self.require(txn, self.table)
+        if found.location.startswith(f"{TABLES_DIR}/"):
+            self.home.store.put(f"{found.location}/{KEPT_MARKER}", b"")
+
+    def plan(self, txn: Transaction) -> None:
+        """Forget the table.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            ProtectedError: it is protected.
+        """
+        found = self.require(txn, self.table)
+        namespace = cast("Namespace", txn.get(found.locator.parent).value)
+        require_unprotected(self.table, found.value, namespace)
+        txn.delete(found.locator, cascade=True)
+        self._gone = found
+
+    def finish(self) -> TableInfo:
+        """Tell where its bytes are."""
+        assert self._gone is not None  # noqa: S101  # planned before
+        return self.info(self._gone)
+
+    def abandon(self) -> None:
+        """A marker in a directory that has a name is no harm."""
+
+    def unsettle(self) -> None:
+        """Whoever asks again is told that there is none."""
+
+
+def _exists(table: ObjectId) -> TableAlreadyExistsError:
+    return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
