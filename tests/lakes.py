@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import lance
+import lance_namespace as spec
 import pyarrow as pa
 
 import mooring
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest import MANIFEST_DIR
-from mooring.identifiers import ObjectId
+from mooring.identifiers import ROOT, ObjectId
+from mooring.metastore.backend import MetastoreBackend
 from mooring.namespace.api import CreateMode
 from mooring.namespace.home import Home
+from mooring.namespace.settings import METASTORE
 from mooring.store import open_store
 
 if TYPE_CHECKING:
@@ -33,6 +36,9 @@ __all__ = [
     "KINDS",
     "MANIFEST_DISK",
     "MANIFEST_MOTO",
+    "METASTORES",
+    "METASTORE_DISK",
+    "METASTORE_MOTO",
     "MOTO",
     "FakeClock",
     "Kind",
@@ -70,6 +76,8 @@ class Kind:
             names for one location, and identifiers have their delimiter.
         listing: Whether root tables lie in `<name>.lance`, where a V1 reader finds them, and live
             by their chain of decisions.
+        metastore: Whether the catalog is a metastore: tables lie in a namespace, versions are
+            records of the catalog, and several tables change together.
         has_directories: Whether the storage can hold an empty directory.
         lists_emptied: Whether a listing shows a directory for a while after its last object was
             deleted. SeaweedFS removes empty folders in the background, within minutes.
@@ -79,17 +87,27 @@ class Kind:
     server: str | None = None
     manifest: bool = False
     listing: bool = True
+    metastore: bool = False
     has_directories: bool = False
     lists_emptied: bool = False
 
     @property
     def levels(self) -> int | None:
         """The level of every table where there is one level only."""
+        if self.metastore:
+            return 2
         return None if self.manifest else 1
+
+    @property
+    def namespace(self) -> str:
+        """The class by which clients of the specification open this kind."""
+        return f"mooring.{'Metastore' if self.metastore else 'Directory'}Namespace"
 
     @property
     def flags(self) -> dict[str, bool]:
         """The arguments of ``mooring.connect`` that open this kind."""
+        if self.metastore:
+            return {}
         return {"manifest_enabled": self.manifest, "dir_listing_enabled": self.listing}
 
 
@@ -113,15 +131,15 @@ KINDS = (
     MANIFEST_MOTO,
     MANIFEST_SEAWEEDFS,
 )
+METASTORE_DISK = replace(DISK, name="metastore-disk", listing=False, metastore=True)
+METASTORE_MOTO = replace(MOTO, name="metastore-moto", listing=False, metastore=True)
+METASTORE_SEAWEEDFS = replace(SEAWEEDFS, name="metastore-seaweedfs", listing=False, metastore=True)
+METASTORES = (METASTORE_DISK, METASTORE_MOTO, METASTORE_SEAWEEDFS)
 
 
 def table_id(*names: str) -> ObjectId:
     """Return the identifier of a table, of the root or of namespaces."""
     return ObjectId.of(names)
-
-
-def _id(name: str | ObjectId) -> ObjectId:
-    return name if isinstance(name, ObjectId) else table_id(name)
 
 
 def rows(values: Sequence[int]) -> pa.RecordBatchReader:
@@ -138,16 +156,21 @@ class Lake:
         self.options = dict(options)
         self.clock = clock
         self.store = open_store(uri, options)
-        self._backend: DirectoryBackend | None = None
+        self._backend: DirectoryBackend | MetastoreBackend | None = None
+        self._around = ROOT
         self._marks: dict[str, str] = {}
 
     # -- as its users ------------------------------------------------------------------------
 
     def open(
         self, *, author: str = "alice", read_only: bool = False, store: Store | None = None
-    ) -> DirectoryBackend:
+    ) -> DirectoryBackend | MetastoreBackend:
         """Open the catalog anew, as another process would: it shares nothing with any other."""
         store = store or open_store(self.uri, self.options)
+        if self.kind.metastore:
+            return MetastoreBackend(
+                Home(store, author=author, read_only=read_only, clock=self.clock, kind=METASTORE)
+            )
         home = Home(store, author=author, read_only=read_only, clock=self.clock)
         if not self.kind.manifest:
             return ListingBackend(home)
@@ -155,19 +178,26 @@ class Lake:
 
     def connect(self, **options: object) -> Catalog:
         """Open the catalog as people do, in its kind."""
+        scheme = "metastore+" if self.kind.metastore else ""
         return mooring.connect(
-            self.uri, storage_options=self.options, **{**self.kind.flags, **options}
+            f"{scheme}{self.uri}", storage_options=self.options, **{**self.kind.flags, **options}
         )
 
     @property
     def properties(self) -> dict[str, str]:
-        """What `mooring.DirectoryNamespace` needs to open the catalog in its kind."""
+        """What the kind's namespace class needs to open the catalog."""
         storage = {f"storage.{key}": value for key, value in self.options.items()}
         flags = {key: str(value).lower() for key, value in self.kind.flags.items()}
         return {"root": self.uri, **flags, **storage}
 
     @property
-    def backend(self) -> DirectoryBackend:
+    def managed(self) -> dict[str, str]:
+        """The same, with Lance told to commit through the catalog; a metastore always tells it."""
+        flags = {} if self.kind.metastore else {"table_version_tracking_enabled": "true"}
+        return {**self.properties, **flags}
+
+    @property
+    def backend(self) -> DirectoryBackend | MetastoreBackend:
         """The catalog, opened once."""
         if self._backend is None:
             self._backend = self.open()
@@ -179,6 +209,22 @@ class Lake:
         backend = self.backend
         return backend if isinstance(backend, ListingBackend) else backend._listed
 
+    def id(self, name: str | ObjectId) -> ObjectId:
+        """Return the identifier of a table, in a namespace where tables need one.
+
+        The namespace is made the first time that it is needed.
+        """
+        if isinstance(name, ObjectId):
+            return name
+        if self.kind.metastore and self._around.is_root:
+            self._around = ROOT.child("main")
+            self.backend.create_namespace(self._around, {}, CreateMode.EXIST_OK)
+        return self._around.child(name)
+
+    def path(self, name: str) -> list[str]:
+        """Return the same as requests write it."""
+        return list(self.id(name).names)
+
     def create(
         self,
         name: str | ObjectId,
@@ -187,7 +233,7 @@ class Lake:
         backend: Backend | None = None,
     ) -> TableInfo:
         """Create a table of one column."""
-        return (backend or self.backend).create_table(_id(name), rows(values), mode)
+        return (backend or self.backend).create_table(self.id(name), rows(values), mode)
 
     def make(self, *namespaces: str) -> None:
         """Make namespaces, given in string style."""
@@ -197,11 +243,11 @@ class Lake:
     def drop(self, *names: str | ObjectId) -> None:
         """Drop tables with the default time to live."""
         for name in names:
-            self.backend.drop_table(_id(name))
+            self.backend.drop_table(self.id(name))
 
     def names(self) -> list[str]:
-        """List the live tables of the root, through a catalog opened anew."""
-        return self.open().list_tables(ObjectId())
+        """List the live tables that need no namespace named, through a catalog opened anew."""
+        return self.open().list_tables(self._around)
 
     def tables(self) -> list[str]:
         """List the live tables of all namespaces, through a catalog opened anew."""
@@ -212,8 +258,13 @@ class Lake:
         return [str(found.id) for found in self.open().list_purgable_tables()]
 
     def dataset(self, name: str | ObjectId, version: int | None = None) -> lance.LanceDataset:
-        """Open a live table with Lance."""
-        info = self.backend.describe_table(_id(name))
+        """Open a live table with Lance, which asks the catalog where that keeps versions."""
+        if self.kind.metastore:
+            client = spec.connect(self.kind.namespace, self.properties)
+            return lance.dataset(
+                namespace_client=client, table_id=list(self.id(name).names), version=version
+            )
+        info = self.backend.describe_table(self.id(name))
         return lance.dataset(
             info.location, version=version, storage_options=dict(info.storage_options) or None
         )

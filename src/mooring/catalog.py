@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from mooring.clock import parse_ttl
-from mooring.errors import InvalidInputError, InvalidNameError, NamespaceNotFoundError
+from mooring.errors import (
+    InvalidInputError,
+    InvalidNameError,
+    NamespaceNotFoundError,
+    UnsupportedError,
+)
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
 from mooring.namespace.states import Exists
 from mooring.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from mooring.metastore.metastore import Metastore
+    from mooring.metastore.transaction import Transaction
     from mooring.namespace.api import Backend, Change, PurgeProgress, PurgeReport, TableInfo
     from mooring.namespace.states import DroppedTable, TableStatus
 
 __all__ = ["Catalog"]
 
+T = TypeVar("T")
 Name = str | list[str] | tuple[str, ...] | ObjectId
 
 
@@ -155,6 +164,64 @@ class Catalog:
             ConflictError: a name is taken meanwhile.
         """
         return self.backend.undrop_namespace(self.identifier(name))
+
+    # -- transactions ------------------------------------------------------------------------
+
+    @property
+    def metastore(self) -> Metastore:
+        """The objects of a metastore: their history, transactions and upkeep.
+
+        Raises:
+            UnsupportedError: the catalog is of another kind.
+        """
+        from mooring.metastore.backend import MetastoreBackend
+
+        if not isinstance(self.backend, MetastoreBackend):
+            msg = (
+                f"'{self.uri}' has no transactions over several objects: only a metastore has,"
+                " which is opened with 'metastore+' before its path or URI"
+            )
+            raise UnsupportedError(msg)
+        return self.backend.metastore
+
+    @contextmanager
+    def transaction(self, *, message: str | None = None) -> Iterator[Transaction]:
+        """Commit what is done in a block, all of it; nothing where it raises.
+
+        Raises:
+            ConcurrentModificationError: somebody else's commit changed what was read or written:
+                do it again, or let ``run`` do that.
+            UnsupportedError: the catalog is no metastore.
+        """
+        metastore = self.metastore
+        self.backend.require_writable()
+        with metastore.transaction(message=message) as transaction:
+            yield transaction
+
+    def run(self, work: Callable[[Transaction], T], *, message: str | None = None) -> T:
+        """Do work in a transaction, again on the new state where somebody else was first.
+
+        Args:
+            work: Reads and changes objects; it may be called several times.
+            message: What it is for.
+
+        Raises:
+            ConcurrentModificationError: others were first all the time.
+            UnsupportedError: the catalog is no metastore.
+        """
+        metastore = self.metastore
+        self.backend.require_writable()
+        return metastore.run(work, message=message)
+
+    def as_of(self, *, txn_id: str | None = None, time_ms: int | None = None) -> Transaction:
+        """Return the state after a transaction, or at a time, to read.
+
+        Raises:
+            TransactionNotFoundError: no committed transaction has this id.
+            UnsupportedError: the catalog is no metastore.
+        """
+        metastore = self.metastore
+        return metastore.begin(at=metastore.state_at(txn_id=txn_id, time_ms=time_ms))
 
     # -- reading -----------------------------------------------------------------------------
 

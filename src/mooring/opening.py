@@ -12,7 +12,6 @@ from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.directory.sharing import share_manifest
 from mooring.errors import InvalidInputError, UnsupportedError
-from mooring.metastore.backend import MetastoreBackend
 from mooring.namespace.home import Home
 from mooring.namespace.settings import METASTORE
 from mooring.store import open_store
@@ -20,13 +19,24 @@ from mooring.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DirectoryBackend", "connect", "current_author", "open_directory", "open_metastore"]
+    from mooring.metastore.backend import MetastoreBackend
+
+__all__ = [
+    "METASTORE_SCHEME",
+    "DirectoryBackend",
+    "StoredBackend",
+    "connect",
+    "current_author",
+    "open_directory",
+    "open_metastore",
+]
 
 DirectoryBackend: TypeAlias = CompatBackend | ListingBackend | ManifestBackend
+StoredBackend: TypeAlias = "DirectoryBackend | MetastoreBackend"
 
 # Kinds of catalogs that the contract names and this release does not open yet.
 _LATER = ("iceberg+", "lance+")
-_METASTORE = "metastore+"
+METASTORE_SCHEME = "metastore+"
 
 
 def connect(
@@ -63,8 +73,8 @@ def connect(
         kind = text.partition("+")[0]
         msg = f"this release opens directories of Lance tables, not yet '{kind}+' catalogs"
         raise UnsupportedError(msg)
-    if text.startswith(_METASTORE):
-        root = text.removeprefix(_METASTORE)
+    if text.startswith(METASTORE_SCHEME):
+        root = text.removeprefix(METASTORE_SCHEME)
         metastore = open_metastore(root, storage_options or {}, read_only=read_only, author=author)
         return Catalog(metastore, text)
     backend = open_directory(
@@ -117,6 +127,8 @@ def open_metastore(
     author: str | None = None,
 ) -> MetastoreBackend:
     """Open the backend of a metastore."""
+    from mooring.metastore.backend import MetastoreBackend  # what directories do not need
+
     home = Home(
         open_store(root, options),
         author=author or current_author(),

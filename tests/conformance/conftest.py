@@ -13,6 +13,8 @@ from tests.lakes import (
     DISK,
     KINDS,
     MANIFEST_DISK,
+    METASTORE_DISK,
+    METASTORES,
     MOTO,
     Kind,
     Lake,
@@ -49,7 +51,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     return _make(request.param, request)
 
 
-@pytest.fixture(params=params(*KINDS))
+@pytest.fixture(params=params(*KINDS, *METASTORES))
 def any_lake(request: pytest.FixtureRequest) -> Lake:
     """An empty place for a catalog of any kind; SeaweedFS in `make interop`."""
     return _make(request.param, request)
@@ -95,3 +97,15 @@ def compat(request: pytest.FixtureRequest) -> Lake:
 def v2(request: pytest.FixtureRequest) -> Lake:
     """An empty place on disk for a catalog whose manifest names everything."""
     return _make(MANIFEST_DISK, request)
+
+
+@pytest.fixture
+def metastore(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on disk for a metastore."""
+    return _make(METASTORE_DISK, request)
+
+
+@pytest.fixture(params=params(*METASTORES))
+def any_metastore(request: pytest.FixtureRequest) -> Lake:
+    """An empty place for a metastore on any store; SeaweedFS in `make interop`."""
+    return _make(request.param, request)

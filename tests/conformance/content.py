@@ -25,13 +25,13 @@ __all__ = ["ask", "fails_with", "fill", "speak", "together", "watch"]
 
 def speak(lake: Lake, **more: str) -> spec.LanceNamespace:
     """Open the catalog as clients of the specification do."""
-    return spec.connect("mooring.DirectoryNamespace", {**lake.properties, **more})
+    return spec.connect(lake.kind.namespace, {**lake.properties, **more})
 
 
 def ask(lake: Lake, operation: str, **arguments: object):
     """Send a request about table ``t`` by the name of its operation."""
     words = "".join(word.capitalize() for word in operation.split("_"))
-    request = getattr(models, f"{words}Request")(**{"id": ["t"], **arguments})
+    request = getattr(models, f"{words}Request")(**{"id": lake.path("t"), **arguments})
     return getattr(speak(lake), operation)(request)
 
 
@@ -44,7 +44,7 @@ def fill(lake: Lake, versions: int = 3, rows: int = 2) -> Table:
     """Create table ``t`` of so many versions, each of which appends some rows."""
     numbers = [range(at * rows, (at + 1) * rows) for at in range(versions)]
     catalog = lake.connect(author="alice")
-    table = catalog.create_table("t", pa.table({"n": pa.array(numbers[0], pa.int64())}))
+    table = catalog.create_table(lake.id("t"), pa.table({"n": pa.array(numbers[0], pa.int64())}))
     for more in numbers[1:]:
         table.insert(pa.table({"n": pa.array(more, pa.int64())}))
     return table

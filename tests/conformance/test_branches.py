@@ -123,13 +123,15 @@ def test_lance_works_with_branches_of_mooring_and_mooring_with_those_of_lance(an
 
 def test_lance_makes_a_branch_through_a_catalog_that_manages_versions(any_lake):
     fill(any_lake)
-    managed = speak(any_lake, table_version_tracking_enabled="true")
+    managed = speak(any_lake, **any_lake.managed)
     dataset = lance.dataset(
-        namespace_client=managed, table_id=["t"], storage_options=any_lake.options or None
+        namespace_client=managed,
+        table_id=any_lake.path("t"),
+        storage_options=any_lake.options or None,
     )
     branch = dataset.create_branch("dev", 2)
     lance.write_dataset(pa.table({"n": [7]}), branch, mode="append")
-    table = any_lake.connect().table("t")
+    table = any_lake.connect().table(any_lake.id("t"))
     assert table.branches.names() == ["dev"]
     assert _values(table, branch="dev") == [0, 1, 2, 3, 7]
 

@@ -35,7 +35,7 @@ def _ipc(table: pa.Table) -> bytes:
 
 
 def _namespace(lake):
-    return spec.connect("mooring.DirectoryNamespace", lake.properties)
+    return spec.connect(lake.kind.namespace, lake.properties)
 
 
 def _content(table) -> dict[int, str]:
@@ -45,7 +45,7 @@ def _content(table) -> dict[int, str]:
 
 @pytest.fixture
 def table(any_lake):
-    return any_lake.connect().create_table("t", ROWS)
+    return any_lake.connect().create_table(any_lake.id("t"), ROWS)
 
 
 @pytest.fixture
@@ -57,25 +57,25 @@ def disk_table(disk_lake):
 
 
 def test_rows_come_change_and_go_by_requests(any_lake, table):
-    names = _namespace(any_lake)
+    names, t = _namespace(any_lake), any_lake.path("t")
     more = pa.table({"id": [4], "kind": ["d"]})
-    inserted = names.insert_into_table(spec.InsertIntoTableRequest(id=["t"]), _ipc(more))
+    inserted = names.insert_into_table(spec.InsertIntoTableRequest(id=t), _ipc(more))
     assert (inserted.num_inserted_rows, inserted.version) == (1, 2)
     merged = names.merge_insert_into_table(
         spec.MergeInsertIntoTableRequest(
-            id=["t"], on=["id"], when_matched_update_all=True, when_not_matched_insert_all=True
+            id=t, on=["id"], when_matched_update_all=True, when_not_matched_insert_all=True
         ),
         _ipc(pa.table({"id": [4, 5], "kind": ["D", "E"]})),
     )
     assert (merged.num_updated_rows, merged.num_inserted_rows, merged.version) == (1, 1, 3)
     updated = names.update_table(
-        spec.UpdateTableRequest(id=["t"], updates=[["kind", "upper(kind)"]], predicate="id < 3")
+        spec.UpdateTableRequest(id=t, updates=[["kind", "upper(kind)"]], predicate="id < 3")
     )
     assert (updated.updated_rows, updated.version) == (2, 4)
-    deleted = names.delete_from_table(spec.DeleteFromTableRequest(id=["t"], predicate="id = 3"))
+    deleted = names.delete_from_table(spec.DeleteFromTableRequest(id=t, predicate="id = 3"))
     assert deleted.version == 5
     assert _content(table) == {1: "A", 2: "B", 4: "D", 5: "E"}
-    restored = names.restore_table(spec.RestoreTableRequest(id=["t"], version=1))
+    restored = names.restore_table(spec.RestoreTableRequest(id=t, version=1))
     assert restored.transaction_id
     assert _content(table) == {1: "a", 2: "b", 3: "c"}
     assert table.version == 6
@@ -92,11 +92,11 @@ def test_rows_come_change_and_go_by_the_friendly_way(table):
 
 
 def test_first_rows_of_a_declared_table_are_inserted(any_lake):
-    names = _namespace(any_lake)
-    names.declare_table(spec.DeclareTableRequest(id=["d"]))
-    done = names.insert_into_table(spec.InsertIntoTableRequest(id=["d"]), _ipc(ROWS))
+    names, d = _namespace(any_lake), any_lake.path("d")
+    names.declare_table(spec.DeclareTableRequest(id=d))
+    done = names.insert_into_table(spec.InsertIntoTableRequest(id=d), _ipc(ROWS))
     assert (done.num_inserted_rows, done.version) == (3, 1)
-    assert any_lake.connect().table("d").count() == 3
+    assert any_lake.connect().table(d).count() == 3
 
 
 # -- insert --------------------------------------------------------------------------------------

@@ -37,29 +37,29 @@ T = table_id("t")
 def filled(any_lake):
     """A table of five versions."""
     any_lake.create("t", [1])
-    table = any_lake.connect().table("t")
+    table = any_lake.connect().table(any_lake.id("t"))
     for value in range(2, 6):
         table.insert(pa.table({"n": [value]}))
     return any_lake
 
 
 def _namespace(lake, **more: str):
-    return spec.connect("mooring.DirectoryNamespace", {**lake.properties, **more})
+    return spec.connect(lake.kind.namespace, {**lake.properties, **more})
 
 
 def _managed(lake):
-    return _namespace(lake, table_version_tracking_enabled="true")
+    return _namespace(lake, **lake.managed)
 
 
 def _versions(lake, **asked) -> list[int]:
-    asked = spec.ListTableVersionsRequest(id=["t"], **asked)
+    asked = spec.ListTableVersionsRequest(id=lake.path("t"), **asked)
     return [one.version for one in _namespace(lake).list_table_versions(asked).versions]
 
 
 def _directory(lake, name: str = "t") -> str:
     """Return where a table's versions lie, as the lake's store names it."""
-    location = lake.open().describe_table(table_id(name)).location
-    return f"{location.rpartition('/')[2]}/_versions"
+    location = lake.open().describe_table(lake.id(name)).location
+    return f"{location.removeprefix(lake.store.location('').rstrip('/') + '/')}/_versions"
 
 
 def _stage(lake, version: int, name: str = "other", like: int = 1) -> str:
@@ -83,7 +83,7 @@ def test_versions_are_listed_from_the_latest_to_the_oldest(filled):
     assert _versions(filled) == [5, 4, 3, 2, 1]
     assert _versions(filled, descending=False) == [1, 2, 3, 4, 5]
     assert _versions(filled, limit=1) == [5]
-    assert [one.version for one in filled.connect().table("t").versions(2)] == [5, 4]
+    assert [one.version for one in filled.connect().table(filled.id("t")).versions(2)] == [5, 4]
 
 
 def test_pages_of_versions_go_both_ways(filled):
@@ -92,7 +92,7 @@ def test_pages_of_versions_go_both_ways(filled):
         found, token = [], None
         while True:
             asked = spec.ListTableVersionsRequest(
-                id=["t"], limit=2, page_token=token, descending=descending
+                id=filled.path("t"), limit=2, page_token=token, descending=descending
             )
             page = namespace.list_table_versions(asked)
             found += [one.version for one in page.versions]
@@ -105,7 +105,7 @@ def test_pages_of_versions_go_both_ways(filled):
 def test_version_tells_its_properties(filled):
     """Spec: "Version Properties"."""
     namespace = _namespace(filled)
-    asked = spec.DescribeTableVersionRequest(id=["t"], version=3)
+    asked = spec.DescribeTableVersionRequest(id=filled.path("t"), version=3)
     version = namespace.describe_table_version(asked).version
     directory = _directory(filled)
     meta = filled.store.head(f"{directory}/{manifest_name(3)}")
@@ -115,30 +115,32 @@ def test_version_tells_its_properties(filled):
     assert version.manifest_size == meta.size_bytes
     assert version.e_tag == meta.tag.etag
     assert version.timestamp_millis == meta.modified_ms
-    newest = namespace.describe_table_version(spec.DescribeTableVersionRequest(id=["t"]))
+    newest = namespace.describe_table_version(spec.DescribeTableVersionRequest(id=filled.path("t")))
     assert newest.version.version == 5
 
 
 def test_absent_version_table_and_branch_are_told_apart(filled):
     backend = filled.open()
     with pytest.raises(TableVersionNotFoundError, match="no version 9"):
-        backend.describe_table_version(T, 9)
+        backend.describe_table_version(filled.id("t"), 9)
     with pytest.raises(TableVersionNotFoundError):
-        backend.describe_table_version(T, 0)
+        backend.describe_table_version(filled.id("t"), 0)
     with pytest.raises(TableNotFoundError):
-        backend.list_table_versions(table_id("absent"))
+        backend.list_table_versions(filled.id("absent"))
     with pytest.raises(TableBranchNotFoundError, match="no branch 'dev'"):
-        backend.list_table_versions(T, branch="dev")
+        backend.list_table_versions(filled.id("t"), branch="dev")
     with pytest.raises(spec.errors.TableVersionNotFoundError):
-        _namespace(filled).table_exists(spec.TableExistsRequest(id=["t"], version=9))
+        _namespace(filled).table_exists(spec.TableExistsRequest(id=filled.path("t"), version=9))
 
 
 def test_declared_table_has_no_versions(any_lake):
     backend = any_lake.open()
-    backend.declare_table(T)
-    assert backend.list_table_versions(T) == []
+    backend.declare_table(any_lake.id("t"))
+    assert backend.list_table_versions(any_lake.id("t")) == []
     with pytest.raises(spec.errors.TableVersionNotFoundError, match="only declared"):
-        _namespace(any_lake).describe_table_version(spec.DescribeTableVersionRequest(id=["t"]))
+        _namespace(any_lake).describe_table_version(
+            spec.DescribeTableVersionRequest(id=any_lake.path("t"))
+        )
 
 
 def test_names_that_count_up_are_read_and_written(filled):
@@ -150,12 +152,12 @@ def test_names_that_count_up_are_read_and_written(filled):
         filled.store.put(f"{directory}/{name}", body)
         filled.store.delete([f"{directory}/{manifest_name(version)}"])
     backend = filled.open()
-    assert [one.version for one in backend.list_table_versions(T)] == [5, 4, 3, 2, 1]
-    assert [one.version for one in backend.list_table_versions(T, limit=1)] == [5]
-    assert backend.describe_table_version(T, 2).manifest_path.endswith("/2.manifest")
-    done = filled.connect().table("t").insert(pa.table({"n": [6]}))
+    assert [one.version for one in backend.list_table_versions(filled.id("t"))] == [5, 4, 3, 2, 1]
+    assert [one.version for one in backend.list_table_versions(filled.id("t"), limit=1)] == [5]
+    assert backend.describe_table_version(filled.id("t"), 2).manifest_path.endswith("/2.manifest")
+    done = filled.connect().table(filled.id("t")).insert(pa.table({"n": [6]}))
     assert done.version == 6
-    assert backend.describe_table_version(T, 6).manifest_path.endswith("/6.manifest")
+    assert backend.describe_table_version(filled.id("t"), 6).manifest_path.endswith("/6.manifest")
 
 
 # -- create ---------------------------------------------------------------------------------------
@@ -166,39 +168,41 @@ def test_version_is_created_from_a_manifest_once(filled):
     namespace = _namespace(filled)
     first, second = _stage(filled, 6, "one"), _stage(filled, 6, "two")
     ask = spec.CreateTableVersionRequest
-    made = namespace.create_table_version(ask(id=["t"], version=6, manifest_path=first)).version
+    made = namespace.create_table_version(
+        ask(id=filled.path("t"), version=6, manifest_path=first)
+    ).version
     assert made.version == 6
     assert filled.store.get(f"{_directory(filled)}/{manifest_name(6)}").endswith(b"one")
     with pytest.raises(spec.errors.ConcurrentModificationError) as refused:
-        namespace.create_table_version(ask(id=["t"], version=6, manifest_path=second))
+        namespace.create_table_version(ask(id=filled.path("t"), version=6, manifest_path=second))
     assert refused.value.code == 14
     with pytest.raises(spec.errors.ConcurrentModificationError):
-        namespace.create_table_version(ask(id=["t"], version=6, manifest_path=first))
+        namespace.create_table_version(ask(id=filled.path("t"), version=6, manifest_path=first))
     assert _staged(filled) == []
 
 
 def test_metadata_stays_with_the_version_of_its_writer(filled):
     backend = filled.open()
     won, lost = _stage(filled, 6, "won"), _stage(filled, 6, "lost")
-    made = backend.create_table_version(T, 6, won, metadata={"who": "won"})
+    made = backend.create_table_version(filled.id("t"), 6, won, metadata={"who": "won"})
     assert made.metadata == {"who": "won"}
     with pytest.raises(ConcurrentModificationError):
-        backend.create_table_version(T, 6, lost, metadata={"who": "lost"})
-    assert backend.describe_table_version(T, 6).metadata == {"who": "won"}
-    assert backend.list_table_versions(T, limit=1)[0].metadata == {"who": "won"}
-    assert backend.describe_table_version(T, 5).metadata == {}
+        backend.create_table_version(filled.id("t"), 6, lost, metadata={"who": "lost"})
+    assert backend.describe_table_version(filled.id("t"), 6).metadata == {"who": "won"}
+    assert backend.list_table_versions(filled.id("t"), limit=1)[0].metadata == {"who": "won"}
+    assert backend.describe_table_version(filled.id("t"), 5).metadata == {}
     assert sorted(filled.values("t", 5)) == [1, 2, 3, 4, 5]  # Lance minds no file beside
 
 
 def test_numbers_have_no_gap_and_never_come_back(filled):
     backend = filled.open()
     with pytest.raises(InvalidInputError, match="after 5 comes 6, not 8"):
-        backend.create_table_version(T, 8, _stage(filled, 8))
+        backend.create_table_version(filled.id("t"), 8, _stage(filled, 8))
     with pytest.raises(InvalidInputError, match="begin with 1"):
-        backend.create_table_version(T, 0, _stage(filled, 8))
-    backend.delete_table_versions(T, [VersionRange(1, 4)])
+        backend.create_table_version(filled.id("t"), 0, _stage(filled, 8))
+    backend.delete_table_versions(filled.id("t"), [VersionRange(1, 4)])
     with pytest.raises(ConcurrentModificationError):
-        backend.create_table_version(T, 2, _stage(filled, 2, like=5))
+        backend.create_table_version(filled.id("t"), 2, _stage(filled, 2, like=5))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +218,7 @@ def test_manifest_of_anything_else_is_refused(plain_lake, path):
 def test_version_is_no_manifest_to_make_another_of(filled):
     path = f"{_directory(filled)}/{manifest_name(5)}"
     with pytest.raises(InvalidInputError, match="is a version already"):
-        filled.open().create_table_version(T, 6, path)
+        filled.open().create_table_version(filled.id("t"), 6, path)
     assert _versions(filled) == [5, 4, 3, 2, 1]
 
 
@@ -223,7 +227,7 @@ def test_what_a_crashed_writer_staged_goes_with_the_next_commit(filled):
     _stage(filled, 6, "crashed")
     _stage(filled, 4, "crashed-long-ago")
     assert _versions(filled) == [5, 4, 3, 2, 1]
-    filled.connect().table("t").insert(pa.table({"n": [6]}))
+    filled.connect().table(filled.id("t")).insert(pa.table({"n": [6]}))
     assert _versions(filled, limit=1) == [6]
     assert _staged(filled) == []
 
@@ -243,16 +247,16 @@ def test_what_a_writer_is_still_writing_stays_until_it_is_late(plain_lake):
 def test_read_only_catalog_makes_no_version(filled):
     staged = _stage(filled, 6)
     with pytest.raises(ReadOnlyError):
-        filled.open(read_only=True).create_table_version(T, 6, staged)
+        filled.open(read_only=True).create_table_version(filled.id("t"), 6, staged)
     with pytest.raises(ReadOnlyError):
-        filled.connect(read_only=True).table("t").insert(pa.table({"n": [6]}))
+        filled.connect(read_only=True).table(filled.id("t")).insert(pa.table({"n": [6]}))
 
 
 def test_dropped_table_takes_no_version(filled):
     staged = _stage(filled, 6)
     filled.drop("t")
     with pytest.raises(TableNotFoundError):
-        filled.open().create_table_version(T, 6, staged)
+        filled.open().create_table_version(filled.id("t"), 6, staged)
 
 
 class _DropMeanwhile:
@@ -268,14 +272,14 @@ class _DropMeanwhile:
     def after(self, call, result) -> None:
         if call.verb == "put_new" and call.path.endswith(manifest_name(6)) and not self.done:
             self.done = True
-            self._lake.open(author="other").drop_table(T)
+            self._lake.open(author="other").drop_table(self._lake.id("t"))
 
 
 def test_write_that_ends_after_a_drop_is_not_acknowledged(filled):
     staged = _stage(filled, 6)
     store = ScriptedStore(open_store(filled.uri, filled.options), _DropMeanwhile(filled))
     with pytest.raises(TableNotFoundError, match="look before writing again"):
-        filled.open(store=store).create_table_version(T, 6, staged)
+        filled.open(store=store).create_table_version(filled.id("t"), 6, staged)
 
 
 class _NeverAnswers:
@@ -294,7 +298,7 @@ def test_commit_of_unknown_outcome_is_not_repeated(filled, monkeypatch):
     monkeypatch.setattr("mooring.store.numbered.pause", lambda _: None)
     store = ScriptedStore(open_store(filled.uri, filled.options), _NeverAnswers())
     backend = filled.open(store=store)
-    table = mooring.Table(backend, backend.describe_table(T))
+    table = mooring.Table(backend, backend.describe_table(filled.id("t")))
     with pytest.raises(UnknownOutcomeError):
         table.insert(pa.table({"n": [6]}))
     assert sorted(filled.values("t")) == [1, 2, 3, 4, 5, 6]
@@ -305,7 +309,7 @@ def test_commit_of_unknown_outcome_is_not_repeated(filled, monkeypatch):
 
 def _delete(lake, *ranges: tuple[int, int]) -> int:
     wanted = [{"start_version": start, "end_version": end} for start, end in ranges]
-    asked = spec.BatchDeleteTableVersionsRequest(id=["t"], ranges=wanted)
+    asked = spec.BatchDeleteTableVersionsRequest(id=lake.path("t"), ranges=wanted)
     return _namespace(lake).batch_delete_table_versions(asked).deleted_count
 
 
@@ -337,7 +341,7 @@ def test_newest_record_does_not_go_alone(filled):
 def test_tagged_record_does_not_go(filled):
     filled.dataset("t").tags.create("release", 2)
     with pytest.raises(InvalidTableStateError, match="tag 'release' names version 2"):
-        filled.open().delete_table_versions(T, [VersionRange(1, 4)])
+        filled.open().delete_table_versions(filled.id("t"), [VersionRange(1, 4)])
     assert _versions(filled) == [5, 4, 3, 2, 1]
 
 
@@ -353,7 +357,7 @@ def test_range_that_makes_no_sense_is_refused(plain_lake, start, end):
 
 def test_batch_of_one_is_created_and_of_several_refused_with_the_reason(filled):
     namespace = _namespace(filled)
-    entry = {"id": ["t"], "version": 6, "manifest_path": _stage(filled, 6)}
+    entry = {"id": filled.path("t"), "version": 6, "manifest_path": _stage(filled, 6)}
     ask = spec.BatchCreateTableVersionsRequest
     (made,) = namespace.batch_create_table_versions(ask(entries=[entry])).versions
     assert made.version == 6
@@ -366,7 +370,7 @@ def test_batch_of_one_is_created_and_of_several_refused_with_the_reason(filled):
 
 def test_batch_commit_of_one_is_done_and_of_several_refused(filled):
     namespace = _namespace(filled)
-    declare = {"declare_table": {"id": ["new"]}}
+    declare = {"declare_table": {"id": filled.path("new")}}
     ask = spec.BatchCommitTablesRequest
     with pytest.raises(spec.errors.UnsupportedOperationError, match="operation at a time"):
         namespace.batch_commit_tables(ask(operations=[declare, declare]))
@@ -379,7 +383,7 @@ def test_batch_commit_of_one_is_done_and_of_several_refused(filled):
             operations=[
                 {
                     "delete_table_versions": {
-                        "id": ["t"],
+                        "id": filled.path("t"),
                         "ranges": [{"start_version": 1, "end_version": 2}],
                     }
                 }
@@ -394,17 +398,17 @@ def test_batch_commit_of_one_is_done_and_of_several_refused(filled):
 
 def test_lance_is_told_to_commit_through_the_catalog_where_it_is_asked_for(any_lake):
     any_lake.create("t")
-    ask = spec.DescribeTableRequest(id=["t"])
+    ask = spec.DescribeTableRequest(id=any_lake.path("t"))
     assert _namespace(any_lake).describe_table(ask).managed_versioning is None
     assert _managed(any_lake).describe_table(ask).managed_versioning is True
-    declared = _managed(any_lake).declare_table(spec.DeclareTableRequest(id=["d"]))
+    declared = _managed(any_lake).declare_table(spec.DeclareTableRequest(id=any_lake.path("d")))
     assert declared.managed_versioning is True
 
 
 def test_setting_of_the_catalog_counts_for_whoever_opens_it(any_lake):
     any_lake.create("t")
     any_lake.open().initialize(managed_versioning=True)
-    ask = spec.DescribeTableRequest(id=["t"])
+    ask = spec.DescribeTableRequest(id=any_lake.path("t"))
     assert _namespace(any_lake).describe_table(ask).managed_versioning is True
     any_lake.open().initialize(managed_versioning=False)
     assert _namespace(any_lake).describe_table(ask).managed_versioning is None
@@ -447,7 +451,7 @@ def test_every_kind_of_commit_of_lance_goes_through_the_catalog(any_lake):
     assert sorted(any_lake.values("t")) == [3, 4, 12]
     assert _staged(any_lake) == []
     backend = any_lake.open()
-    assert len(backend.list_table_versions(T, branch="dev")) == 2
+    assert len(backend.list_table_versions(any_lake.id("t"), branch="dev")) == 2
     assert sorted(
         lance.dataset(**named).checkout_version(("dev", None)).to_table()["n"].to_pylist()
     ) == [3, 4, 5, 12]
@@ -464,14 +468,14 @@ def test_table_that_is_opened_through_the_catalog_commits_through_it(any_lake, m
         return create(table, version, path, **more)
 
     monkeypatch.setattr(catalog.backend, "create_table_version", watched)
-    catalog.table("t").to_lance().insert(pa.table({"n": [2]}))
+    catalog.table(any_lake.id("t")).to_lance().insert(pa.table({"n": [2]}))
     assert made == [2]
 
 
 def test_writers_that_know_of_the_catalog_and_those_that_do_not_meet(any_lake):
     """All of them decide by the same file."""
     any_lake.create("t", [1])
-    managed = lance.dataset(namespace_client=_managed(any_lake), table_id=["t"])
+    managed = lance.dataset(namespace_client=_managed(any_lake), table_id=any_lake.path("t"))
     other = any_lake.dataset("t")
     for value in range(2, 6):
         (managed if value % 2 else other).insert(pa.table({"n": [value]}))
@@ -482,18 +486,20 @@ def test_writers_that_know_of_the_catalog_and_those_that_do_not_meet(any_lake):
 def test_namespace_with_managed_versions_pickles(any_lake):
     any_lake.create("t", [1])
     copy = pickle.loads(pickle.dumps(_managed(any_lake)))  # noqa: S301
-    lance.dataset(namespace_client=copy, table_id=["t"]).insert(pa.table({"n": [2]}))
+    lance.dataset(namespace_client=copy, table_id=any_lake.path("t")).insert(pa.table({"n": [2]}))
     assert sorted(any_lake.values("t")) == [1, 2]
 
 
 def test_answers_can_be_read_as_json(filled):
-    response = _namespace(filled).list_table_versions(spec.ListTableVersionsRequest(id=["t"]))
+    response = _namespace(filled).list_table_versions(
+        spec.ListTableVersionsRequest(id=filled.path("t"))
+    )
     assert [one["version"] for one in json.loads(response.to_json())["versions"]] == [5, 4, 3, 2, 1]
 
 
 def test_metadata_of_versions_that_lance_cleaned_up_goes_with_the_next_commit(any_lake):
     any_lake.create("t", [1])
-    table = any_lake.connect().table("t")
+    table = any_lake.connect().table(any_lake.id("t"))
     table.insert(pa.table({"n": [2]}))
     manifest = f"{_directory(any_lake)}/{manifest_name(2)}"
     any_lake.store.put(f"{manifest}.{'a' * 64}.json", b'{"who":"me"}')

@@ -29,14 +29,14 @@ def table(plain_lake):
 
 
 def _describe(lake, key: str, table: str = "t") -> dict[str, str]:
-    found = ask(lake, "describe_transaction", id=[table, key])
+    found = ask(lake, "describe_transaction", id=[*lake.path(table), key])
     assert found.status == "Succeeded"
     return found.properties
 
 
 def _alter(lake, key: str, *actions: dict[str, dict[str, str]]) -> dict[str, str]:
     made = [models.AlterTransactionAction.model_validate(action) for action in actions]
-    return ask(lake, "alter_transaction", id=["t", key], actions=made).properties
+    return ask(lake, "alter_transaction", id=[*lake.path("t"), key], actions=made).properties
 
 
 def _set(key: str | None = None, value: str | None = None, mode: str | None = None):

@@ -18,7 +18,7 @@ from mooring.metastore.layout import CHECKPOINTS_DIR, COMMITS_DIR
 from mooring.metastore.locator import ROOT, Locator
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.model import Namespace, Table
-from mooring.store import open_store
+from mooring.store.local import LocalStore
 from mooring.store.observed import ObservedStore
 from mooring.store.wrapped import WrappedStore
 from tests.lakes import FakeClock
@@ -29,7 +29,7 @@ COMMITS = 300
 
 @pytest.fixture
 def store(tmp_path):
-    return open_store(tmp_path / "meta")
+    return LocalStore(tmp_path / "meta", durable=False)
 
 
 @pytest.fixture
@@ -153,6 +153,15 @@ def test_sweep_leaves_alone_who_wrote_lately_and_who_committed(meta, store):
     other = Metastore(store, author="ben", clock=FakeClock())
     assert [one.txn_id for one in other.sweep(older_than_ms=-(10**15))] == [left.id]
     assert other.begin().get(NS)
+
+
+def test_sweep_asks_nothing_about_each_transaction(long, store):
+    seen = ObservedStore(store)
+    other = Metastore(seen, author="ben")
+    other.begin()
+    seen.counts.clear()
+    assert other.sweep(older_than_ms=-(10**15)) == []
+    assert seen.counts == {"list_prefix": 1, "get": 1}
 
 
 def test_transactions_are_listed_and_states_found_by_them_and_by_time(meta, store):

@@ -12,7 +12,7 @@ import pytest
 
 from mooring.clock import RandomIds
 from mooring.errors import ConcurrentModificationError
-from mooring.metastore.layout import COMMITS_DIR, data_dir, table_dir
+from mooring.metastore.layout import COMMITS_DIR, KEPT_MARKER, data_dir, table_dir
 from mooring.metastore.locator import Locator
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.model import (
@@ -25,7 +25,7 @@ from mooring.metastore.model import (
     Table,
     TableVersion,
 )
-from mooring.store import open_store
+from mooring.store.local import LocalStore
 from mooring.store.observed import ObservedStore
 from tests.lakes import FakeClock
 
@@ -46,7 +46,7 @@ def clock():
 
 @pytest.fixture
 def store(tmp_path):
-    return open_store(tmp_path / "meta")
+    return LocalStore(tmp_path / "meta", durable=False)
 
 
 @pytest.fixture
@@ -202,6 +202,15 @@ def test_lance_tables_that_no_stream_names_go_whole(meta, store, clock):
     clock.advance(DAY_MS)
     assert [one.path for one in meta.vacuum(older_than_ms=HOUR_MS)] == [table_dir("kept")]
     assert _data(store) == []
+
+
+def test_lance_tables_that_were_forgotten_on_purpose_stay(meta, store, clock):
+    store.put(f"{table_dir('forgotten')}/data/part.lance", b"rows")
+    store.put(f"{table_dir('forgotten')}/{KEPT_MARKER}", b"")
+    clock.advance(DAY_MS)
+    assert meta.vacuum(older_than_ms=HOUR_MS, dry_run=True) == []
+    assert meta.vacuum(older_than_ms=HOUR_MS) == []
+    assert len(_data(store)) == 2
 
 
 def test_data_that_is_named_in_full_is_named(meta, store):

@@ -9,7 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mooring.metastore.layout import DATA_DIR, TABLES_DIR, data_dir, table_dir
+from mooring.metastore.layout import (
+    DATA_DIR,
+    KEPT_MARKER,
+    TABLES_DIR,
+    data_dir,
+    table_dir,
+)
 from mooring.metastore.locator import Locator
 from mooring.metastore.model import (
     DataFile,
@@ -32,6 +38,9 @@ if TYPE_CHECKING:
 VERSION = Locator.of("n", "t", "1")
 PARTITION = VERSION.child("s", "deltacat").child("p")
 FIRST = PARTITION.child("1")
+OLD_TABLE = VERSION.child("k", "lance")
+OLD_DIR = table_dir("stage-I")
+OLD_DATA = f"{OLD_DIR}/data/part"
 
 
 def _named(position: int, path: str) -> Delta:
@@ -72,14 +81,22 @@ def _write_twice(meta: Metastore) -> None:
             txn.create(PARTITION.child(str(position)), _named(position, path))
 
 
-def _make_table(meta: Metastore) -> None:
+def _make_table(stream_id: str, meta: Metastore) -> None:
     """Write a Lance table, and name it later."""
     stage_id = f"stage-{meta.author}"
     meta.store.put(f"{table_dir(stage_id)}/data/part", b"rows")
     with meta.transaction() as txn:
         txn.depends_on(stage_id)
-        stream = Stream(stream_id="l", format="lance", properties={"location": table_dir(stage_id)})
-        txn.create(VERSION.child("l", "lance"), stream)
+        properties = {"location": table_dir(stage_id)}
+        stream = Stream(stream_id=stream_id, format="lance", properties=properties)
+        txn.create(VERSION.child(stream_id, "lance"), stream)
+
+
+def _deregister(meta: Metastore) -> None:
+    """Forget a table whose bytes stay."""
+    meta.store.put(f"{OLD_DIR}/{KEPT_MARKER}", b"")
+    with meta.transaction() as txn:
+        txn.delete(OLD_TABLE)
 
 
 def _copy(meta: Metastore) -> None:
@@ -99,7 +116,8 @@ REAL = {
     "write 2": partial(_write, 2),
     "write 2 before": partial(_write_before, 2),
     "write 2 and 3": _write_twice,
-    "make table": _make_table,
+    "make table": partial(_make_table, "l"),
+    "deregister": _deregister,
     "copy 1": _copy,
     "drop 1": _drop,
     "vacuum": lambda meta: meta.vacuum(older_than_ms=-1),
@@ -112,6 +130,8 @@ def _model(verb: str, state: frozenset):
     match verb:
         case "vacuum" | "checkpoint":
             return "ok", state
+        case "deregister":
+            return "ok", state - {"k"}
         case "drop 1":
             return ("ok", state - {"1"}) if "1" in state else ("NotFoundError", state)
         case "copy 1" if "1" not in state:
@@ -168,12 +188,12 @@ class _Checker:
         )
         if not explains(self._initial, histories, frozenset(named), _model, _partly):
             return f"no order of the transactions explains the end: {sorted(named)}"
-        lost = set(named.values()) - _data(store)
+        lost = {*named.values(), OLD_DATA} - _data(store)
         return f"data is lost: {sorted(lost)}" if lost else self._must_tidy(store, named)
 
     def _must_tidy(self, store, named: dict[str, str]) -> str | None:
         REAL["vacuum"](open_metastore(store, "Y"))
-        left = _data(store) - set(named.values())
+        left = _data(store) - {*named.values(), OLD_DATA, f"{OLD_DIR}/{KEPT_MARKER}"}
         if left:
             return f"one more vacuum leaves {sorted(left)}"
         after = _paths_named(open_metastore(store, "X"))
@@ -190,7 +210,7 @@ def _commutes(call, content, *, faults_left: bool) -> bool:
 
 
 def explore_vacuum(actors: tuple[tuple[str, ...], ...], limits: Limits) -> Report:
-    """Explore what some actors do, each a few things, on a lake with one delta."""
+    """Explore what some actors do, each a few things, on a lake with a delta and a Lance table."""
     world = MemoryWorld()
     store = world.open({})
     meta = open_metastore(store, "I")
@@ -202,6 +222,7 @@ def explore_vacuum(actors: tuple[tuple[str, ...], ...], limits: Limits) -> Repor
         txn.create(stream, Stream(stream_id="s"))
         txn.create(PARTITION, Partition(partition_id="p"))
     _write(1, meta)
+    _make_table("k", meta)
     programs = {
         name: [REAL[verb] for verb in verbs] for name, verbs in zip("ABCD", actors, strict=False)
     }
@@ -209,7 +230,7 @@ def explore_vacuum(actors: tuple[tuple[str, ...], ...], limits: Limits) -> Repor
         world,
         dict(store.content),
         programs,
-        _Checker(actors, frozenset({"1"})),
+        _Checker(actors, frozenset({"1", "k"})),
         open_metastore,
         limits,
         commutes=_commutes,

@@ -23,12 +23,15 @@ from mooring.cli.commands import (
     table,
     table_columns,
     table_indexes,
+    table_objects,
     table_query,
     table_refs,
     table_rows,
     table_upkeep,
     table_versions,
     trash,
+    txn,
+    vacuum,
 )
 from mooring.cli.failures import Invocation
 from mooring.cli.options import group
@@ -81,17 +84,20 @@ app.command("init")(catalog.init_command)
 app.command("ls")(catalog.list_command)
 app.command("doctor")(doctor.doctor_command)
 app.command("migrate")(migrate.migrate_command)
+app.command("vacuum")(vacuum.vacuum_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
 app.add_typer(trash.app, name="trash")
+app.add_typer(txn.app, name="txn")
 app.add_typer(profile.app, name="profile")
 lifecycle.add_to(table.app)
 table_query.add_to(table.app)
 table_rows.add_to(table.app)
 table_versions.add_to(table.app)
 table_upkeep.add_to(table.app)
+table_objects.add_to(table.app)
 table.app.add_typer(table_refs.tag_app, name="tag")
 table.app.add_typer(table_refs.branch_app, name="branch")
 table.app.add_typer(table_columns.app, name="column")
@@ -119,9 +125,10 @@ def program(
 ) -> None:
     """Tie names to Lance tables in object storage.
 
-    A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure. Name it
-    with --catalog, MOORING_CATALOG or a profile. A table t in a namespace a is named a$t, which
-    a shell takes in single quotes. Options may stand before or after the verb.
+    A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure; with
+    metastore+ before it, a metastore. Name it with --catalog, MOORING_CATALOG or a profile. A
+    table t in a namespace a is named a$t, which a shell takes in single quotes. Options may stand
+    before or after the verb.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 refused or not confirmed.
     """

@@ -17,6 +17,7 @@ from mooring.cli.listing import (
     Listed,
     directory_of,
     list_everything,
+    stored,
 )
 from mooring.clock import format_duration
 from mooring.config import config_path, mask_uris
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from mooring.catalog import Catalog
     from mooring.cli.session import Session
-    from mooring.opening import DirectoryBackend
+    from mooring.metastore.backend import MetastoreBackend
+    from mooring.opening import DirectoryBackend, StoredBackend
     from mooring.store import Listing, Store
 
 __all__ = ["OK", "PROBLEM", "WARNING", "Finding", "diagnose"]
@@ -64,7 +66,7 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
     findings = [*_versions(), *_settings(session), *_config_file(session)]
     try:
         catalog = session.open_catalog()
-        backend = directory_of(catalog)
+        backend = stored(catalog)
         root = backend.store.list_dir("")
     except MooringError as exc:
         return [*findings, Finding("store", "reachable", "no", PROBLEM, _reason(exc))]
@@ -72,14 +74,35 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
     findings.extend(_probe(backend, wanted=write_probe))
     findings.extend(_catalog(backend))
     try:
-        findings.extend(_manifest(backend, root))
+        findings.extend(_kind(catalog, root))
         findings.extend(_leftovers(root))
-        findings.extend(_unaddressable(backend, root))
         findings.extend(_tables(catalog, session.clock.now_ms()))
-        findings.extend(_declared(backend, root))
     except MooringError as exc:
         findings.append(Finding("catalog", "readable", "no", PROBLEM, _reason(exc)))
     return findings
+
+
+def _kind(catalog: Catalog, root: Listing) -> Iterator[Finding]:
+    """Tell what only one kind of catalog has."""
+    from mooring.metastore.backend import MetastoreBackend
+
+    if isinstance(catalog.backend, MetastoreBackend):
+        yield from _metastore(catalog.backend)
+        return
+    directory = directory_of(catalog)
+    yield from _adopted(directory)
+    yield from _manifest(directory, root)
+    yield from _unaddressable(directory, root)
+    yield from _declared(directory, root)
+
+
+def _metastore(backend: MetastoreBackend) -> Iterator[Finding]:
+    """Tell how long the history is, and how much of it an opening reads."""
+    yield Finding("catalog", "mode", "metastore", note=f"dialect {backend.metastore.dialect.name}")
+    measured = backend.metastore.measure()
+    yield Finding("metastore", "commits", str(measured.commits))
+    yield Finding("metastore", "since checkpoint", str(measured.commits - measured.checkpoint))
+    yield Finding("metastore", "objects", str(measured.objects), note="deleted ones count")
 
 
 def _versions() -> Iterator[Finding]:
@@ -112,7 +135,7 @@ def _config_file(session: Session) -> Iterator[Finding]:
         yield Finding("setting", "config file", str(path))
 
 
-def _probe(backend: DirectoryBackend, *, wanted: bool) -> Iterator[Finding]:
+def _probe(backend: StoredBackend, *, wanted: bool) -> Iterator[Finding]:
     if not wanted or backend.read_only:
         why = "the catalog is read-only" if wanted else "prove it with --write-probe"
         yield Finding("store", "safe", None, SKIPPED, why)
@@ -147,25 +170,25 @@ def _measure_skew(store: Store) -> int:
     return now_ms - meta.modified_ms if meta else 0
 
 
-def _catalog(backend: DirectoryBackend) -> Iterator[Finding]:
+def _catalog(backend: StoredBackend) -> Iterator[Finding]:
     settings = backend.settings
     kept = settings.default_ttl_ms
     note = None if settings.revision else "a plain directory: it has no settings of its own yet"
     yield Finding("catalog", "format", str(settings.format), note=note)
-    yield Finding(
-        "catalog",
-        "adopted",
-        "yes" if settings.adopted else "no",
-        note=None
-        if settings.adopted
-        else 'listings look into each table for marks of others; "mooring init --adopt" ends that',
-    )
     yield Finding("catalog", "default ttl", "never" if kept is None else format_duration(kept))
     if settings.allowed_locations:
         yield Finding("catalog", "allowed locations", ", ".join(settings.allowed_locations))
     managed = "through the catalog" if backend.managed_versioning else "beside the catalog"
     yield Finding("catalog", "commits of others", managed)
     yield Finding("catalog", "read-only", "yes" if backend.read_only else "no")
+
+
+def _adopted(backend: DirectoryBackend) -> Iterator[Finding]:
+    if backend.settings.adopted:
+        yield Finding("catalog", "adopted", "yes")
+        return
+    note = 'listings look into each table for marks of others; "mooring init --adopt" ends that'
+    yield Finding("catalog", "adopted", "no", note=note)
 
 
 def _manifest(backend: DirectoryBackend, root: Listing) -> Iterator[Finding]:

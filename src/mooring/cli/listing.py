@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.directory.decisions import Hint
     from mooring.identifiers import ObjectId
-    from mooring.opening import DirectoryBackend
+    from mooring.metastore.backend import MetastoreBackend
+    from mooring.namespace.states import Standing
+    from mooring.opening import DirectoryBackend, StoredBackend
 
 __all__ = [
     "DEREGISTERED",
@@ -30,7 +32,9 @@ __all__ = [
     "is_below",
     "list_everything",
     "list_namespaces",
+    "metastore_of",
     "state_word",
+    "stored",
 ]
 
 LIVE, DROPPED, DEREGISTERED, PURGED = "live", "dropped", "deregistered", "purged"
@@ -72,7 +76,7 @@ def list_everything(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
     Raises:
         UnsupportedError: this kind of catalog cannot tell.
     """
-    states = directory_of(catalog).states()
+    states = stored(catalog).states()
     return [_listed(table, hint) for table, hint in states if is_below(table, within)]
 
 
@@ -82,7 +86,7 @@ def list_namespaces(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
     Raises:
         UnsupportedError: this kind of catalog cannot tell.
     """
-    backend = directory_of(catalog)
+    backend = stored(catalog)
     found = [(name, Listed(str(name), LIVE)) for name, _ in backend.describe_namespaces()]
     found += [(name, _listed(name, hint)) for name, hint in backend.dropped_namespaces()]
     return [
@@ -92,7 +96,7 @@ def list_namespaces(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
 
 def count_below(catalog: Catalog, namespace: ObjectId) -> tuple[int, int]:
     """Count the live namespaces and tables below a namespace, at any level."""
-    backend = directory_of(catalog)
+    backend = stored(catalog)
     namespaces = sum(is_below(name, namespace) for name, _ in backend.describe_namespaces())
     return namespaces, len(backend.describe_tables(namespace))
 
@@ -101,6 +105,19 @@ def is_below(object_id: ObjectId, namespace: ObjectId) -> bool:
     """Whether an object lies in a namespace, at any level."""
     level = namespace.level
     return object_id.level > level and object_id.names[:level] == namespace.names
+
+
+def stored(catalog: Catalog) -> StoredBackend:
+    """Return the backend of a catalog that lies in storage.
+
+    Raises:
+        UnsupportedError: the catalog is of another kind.
+    """
+    from mooring.metastore.backend import MetastoreBackend
+
+    if isinstance(catalog.backend, MetastoreBackend):
+        return catalog.backend
+    return directory_of(catalog)
 
 
 def directory_of(catalog: Catalog) -> DirectoryBackend:
@@ -119,6 +136,23 @@ def directory_of(catalog: Catalog) -> DirectoryBackend:
     return catalog.backend
 
 
+def metastore_of(catalog: Catalog) -> MetastoreBackend:
+    """Return the metastore behind a catalog.
+
+    Raises:
+        UnsupportedError: the catalog is of another kind.
+    """
+    from mooring.metastore.backend import MetastoreBackend
+
+    if not isinstance(catalog.backend, MetastoreBackend):
+        msg = (
+            f"'{catalog.uri}' is a directory of tables, and only a metastore has transactions:"
+            ' one is opened with "metastore+" before its path or URI'
+        )
+        raise UnsupportedError(msg)
+    return catalog.backend
+
+
 def state_word(state: str) -> str:
     """Return the word for a stored state: a table is dropped, whatever its file says."""
     return _STORED.get(str(state), str(state))
@@ -129,7 +163,7 @@ def as_time(at_ms: int | None) -> str | None:
     return None if at_ms is None else format_time(at_ms)
 
 
-def _listed(object_id: ObjectId, hint: Hint) -> Listed:
+def _listed(object_id: ObjectId, hint: Hint | Standing) -> Listed:
     expiry = None
     if hint.deleted_at_ms is not None and hint.ttl_ms is not None:
         expiry = hint.deleted_at_ms + hint.ttl_ms

@@ -113,7 +113,8 @@ def _shared(
             "--catalog",
             "-c",
             metavar="URI",
-            help="The catalog: a path, or an s3://, gs:// or az:// URI.",
+            help="The catalog: a path, or an s3://, gs:// or az:// URI; a metastore with"
+            " metastore+ before it.",
         ),
     ] = None,
     profile: Annotated[

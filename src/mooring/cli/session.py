@@ -195,11 +195,12 @@ def require_directory(uri: str) -> None:
     Raises:
         NamespaceNotFoundError: nothing is there.
     """
-    if "://" in uri and not uri.startswith("file://"):
+    place = uri.removeprefix("metastore+")
+    if "://" in place and not place.startswith("file://"):
         return
     from mooring.store import open_store
 
-    path = Path(open_store(uri).location(""))
+    path = Path(open_store(place).location(""))
     if path.is_dir():
         return
     if path.exists():

@@ -53,7 +53,7 @@ from mooring.namespace.home import AtHome
 from mooring.namespace.locations import is_outside
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
-from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted
+from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
 from mooring.tables.place import Place, open_place
 from mooring.tables.reference_names import branch_of
 
@@ -286,9 +286,15 @@ class MetastoreBackend(AtHome):
             if deleted_before_ms is None or one.record.at_ms < deleted_before_ms
         ]
 
-    def dropped(self) -> list[DroppedObject]:
-        """Return the whole trash, what is being purged too."""
-        return self._trash.read()
+    def states(self) -> list[tuple[ObjectId, Standing]]:
+        """Tell what every table is, live or not, sorted."""
+        found = [(table, Standing("live")) for table in self.list_all_tables()]
+        found += [(one.id, _standing(one)) for one in self._trash.read() if one.table]
+        return sorted(found, key=lambda told: told[0])
+
+    def dropped_namespaces(self) -> list[tuple[ObjectId, Standing]]:
+        """List the namespaces in the trash, sorted."""
+        return [(one.id, _standing(one)) for one in self._trash.read() if one.table is None]
 
     def table_history(self, table: ObjectId) -> list[Change]:
         """Tell what happened to tables of an identifier, as far as the catalog knows them."""
@@ -411,6 +417,24 @@ class MetastoreBackend(AtHome):
             return self._info(self._require(txn, new))
 
         return self._run(work, f"rename table {table} to {new}")
+
+    def alias_table(self, table: ObjectId, alias: str) -> None:
+        """Give a live table one more name in its namespace.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+            TableAlreadyExistsError: the name is taken.
+        """
+        also = table.parent.child(alias)
+        _check_table(also)
+
+        def work(txn: Transaction) -> None:
+            found = self._require(txn, table)
+            if txn.find(locator_of(also)) is not None:
+                raise _exists(also)
+            txn.add_alias(found.locator, alias)
+
+        self._run(work, f"alias table {table} as {also}")
 
     # -- the lifecycle ---------------------------------------------------------------------------
 
@@ -576,7 +600,7 @@ class MetastoreBackend(AtHome):
         with _abandoning(steps):
             for step in steps:
                 step.prepare(self.metastore.begin())
-            self.metastore.run(lambda txn: _plan(steps, txn))
+            self.metastore.run(lambda txn: _plan(steps, txn), message=_message(steps))
         return [step.finish() for step in steps]
 
     # -- the catalog itself ----------------------------------------------------------------------
@@ -648,6 +672,10 @@ class MetastoreBackend(AtHome):
         )
 
 
+def _message(steps: Sequence[Step]) -> str:
+    return "; ".join(step.message for step in steps)
+
+
 def _plan(steps: Sequence[Step], txn: Transaction) -> None:
     for step in steps:
         step.plan(txn)
@@ -700,6 +728,11 @@ def _check_table(table: ObjectId) -> None:
 
 def _exists(table: ObjectId) -> TableAlreadyExistsError:
     return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
+
+
+def _standing(found: DroppedObject) -> Standing:
+    state = "purging" if found.record.purging else "deleted"
+    return Standing(state, found.record.at_ms, found.record.ttl_ms)
 
 
 def _is_over(found: DroppedObject, now_ms: int) -> bool:

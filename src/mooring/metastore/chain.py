@@ -245,6 +245,11 @@ class CommitChain:
 
     # -- checkpoints -----------------------------------------------------------------------------
 
+    @property
+    def checkpointed(self) -> int:
+        """The entry up to which a checkpoint is known."""
+        return self._checkpoint
+
     def checkpoint_if_due(self) -> bool:
         """Write a checkpoint where opening has become dear; tell whether it was."""
         tail = self.timeline.seq - self._checkpoint

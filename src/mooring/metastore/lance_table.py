@@ -120,9 +120,12 @@ def partition_of(locator: Locator, branch: str | None) -> Partition:
 
 
 def find_table(txn: Transaction, locator: Locator) -> LanceTable | None:
-    """Find a Lance table, live or not; None where there is none, or none of Lance's."""
+    """Find a live Lance table; None where there is none, or none of Lance's."""
     found = txn.find(locator)
-    return None if found is None else _read(txn, found)
+    # An alias stays with a dropped table, and comes back with it.
+    if found is None or cast("Table", found.value).dropped is not None:
+        return None
+    return _read(txn, found)
 
 
 def tables_in(txn: Transaction, namespace: Locator) -> list[LanceTable]:

@@ -181,6 +181,11 @@ class NewVersion:
     _delta: Delta | None = None
     _stale: list[str] = field(default_factory=list)
 
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"version {self.wanted.version} of table {self.wanted.table}"
+
     def prepare(self, txn: Transaction) -> None:
         """Copy the manifest to a path of its own.
 
@@ -339,6 +344,11 @@ class DeleteVersions:
     _doomed: list[int] = field(default_factory=list)
     _files: BranchFiles | None = None
     _copies: list[str] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"delete version records of table {self.table}"
 
     def prepare(self, txn: Transaction) -> None:
         """Refuse what is not there before anything is done."""

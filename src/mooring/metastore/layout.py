@@ -16,6 +16,7 @@ __all__ = [
     "CHECKPOINTS_DIR",
     "COMMITS_DIR",
     "DATA_DIR",
+    "KEPT_MARKER",
     "TABLES_DIR",
     "TXN_DIR",
     "Operation",
@@ -43,6 +44,8 @@ REVISIONS_DIR = "rev"
 DATA_DIR = "_data"
 TABLES_DIR = "_tables"
 _TABLE_SUFFIX = ".lance"
+# In the directory of a table that was forgotten on purpose: no vacuum takes it for a leftover.
+KEPT_MARKER = "_kept-by-deregistration"
 _LARGEST = 10**SEQ_DIGITS - 1
 _FILE = re.compile(rf"([0-9]{{{SEQ_DIGITS}}})_(create|update|delete)_(.+)\.([^.]+)")
 # The document writes the name of a log with an underscore, and in its example with a hyphen.

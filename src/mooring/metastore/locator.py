@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mooring.errors import InvalidInputError, InvalidNameError
-from mooring.identifiers import check_composed, check_name, quote
+from mooring.identifiers import DELIMITER, check_composed, check_name, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,7 +106,7 @@ class Locator:
 
     def __str__(self) -> str:
         """Show the names as people write them."""
-        return ".".join("|".join(parts) for parts in self.levels)
+        return DELIMITER.join("|".join(parts) for parts in self.levels)
 
 
 ROOT = Locator()

@@ -28,7 +28,7 @@ from mooring.metastore.lance_table import (
     tables_in,
 )
 from mooring.metastore.lance_versions import BranchFiles, take_in, version_at
-from mooring.metastore.layout import TABLES_DIR, TXN_DIR, table_dir
+from mooring.metastore.layout import KEPT_MARKER, TABLES_DIR, TXN_DIR, table_dir
 from mooring.metastore.locator import ROOT
 from mooring.metastore.trash import require_namespace, require_unprotected
 from mooring.namespace.api import CreateMode
@@ -50,14 +50,16 @@ if TYPE_CHECKING:
     from mooring.namespace.home import Home
     from mooring.tables.place import Place
 
-__all__ = ["KEPT_MARKER", "Declaration", "Deregistration", "Making", "Registration", "Step"]
-
-# In a directory whose table was forgotten on purpose: no vacuum takes it for a leftover.
-KEPT_MARKER = "_kept-by-deregistration"
+__all__ = ["Declaration", "Deregistration", "Making", "Registration", "Step"]
 
 
 class Step(Protocol):
     """A part of what one transaction does."""
+
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        ...
 
     def prepare(self, txn: Transaction) -> None:
         """Before the transaction: write what nobody sees yet; the state given is only to look."""
@@ -104,6 +106,11 @@ class Declaration:
     properties: Mapping[str, str]
     _made: LanceTable | None = None
 
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"declare table {self.table}"
+
     def prepare(self, txn: Transaction) -> None:
         """Nothing is written before."""
 
@@ -146,6 +153,11 @@ class Making:
     _token: str = ""
     _location: str = ""
     _made: LanceTable | None = None
+
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"create table {self.table}"
 
     def prepare(self, txn: Transaction) -> None:
         """Write the table, which has no name yet."""
@@ -221,6 +233,11 @@ class Registration:
     mode: CreateMode
     _made: LanceTable | None = None
     _path: str = field(default="")
+
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"register table {self.table}"
 
     def prepare(self, txn: Transaction) -> None:
         """Refuse a location that cannot be accepted.
@@ -309,6 +326,11 @@ class Deregistration:
     table: ObjectId
     require: Callable[[Transaction, ObjectId], LanceTable]
     _gone: LanceTable | None = None
+
+    @property
+    def message(self) -> str:
+        """What it does, in words."""
+        return f"deregister table {self.table}"
 
     def prepare(self, txn: Transaction) -> None:
         """Mark the directory, so that no vacuum takes it for a leftover."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from random import uniform
 from time import sleep as pause
@@ -30,12 +31,27 @@ if TYPE_CHECKING:
     from mooring.metastore.vacuum import Stray
     from mooring.store import Store
 
-__all__ = ["Metastore"]
+__all__ = ["Measure", "Metastore"]
 
 T = TypeVar("T")
 _ATTEMPTS = 100
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How large a metastore is.
+
+    Attributes:
+        commits: Entries of the chain.
+        checkpoint: The entry of the newest checkpoint.
+        objects: How many objects there are or were.
+    """
+
+    commits: int
+    checkpoint: int
+    objects: int
 
 
 class Metastore:
@@ -87,6 +103,11 @@ class Metastore:
             message=message,
             is_read_only=at is not None,
         )
+
+    def measure(self) -> Measure:
+        """Tell how long the history is, and how much an opening reads of it."""
+        newest = self.chain.snapshot()
+        return Measure(newest.seq, self.chain.checkpointed, len(newest.timeline))
 
     def transactions(self, limit: int | None = None) -> Iterator[tuple[int, Record]]:
         """Go through the committed transactions, the newest first, with their entries."""

@@ -114,6 +114,8 @@ def _dialect(layout: Layout, store: Store) -> Dialect:
 
 def _marked(name: str) -> Layout:
     if name not in {Layout.DOCUMENT, Layout.DELTACAT}:
-        msg = f"'{DIALECT_PATH}' names the layout {quote(name)}: it takes a newer Mooring to read it"
+        msg = (
+            f"'{DIALECT_PATH}' names the layout {quote(name)}: it takes a newer Mooring to read it"
+        )
         raise CatalogFormatError(msg)
     return Layout(name)

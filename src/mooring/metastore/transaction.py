@@ -162,6 +162,10 @@ class Transaction:
         found = [self._found(change, None) for change in self._children_of(above)]
         return sorted(found, key=lambda one: one.locator.levels)
 
+    def locate(self, ids: Ids) -> Locator:
+        """Return the names that an object has, or had last, by its ids."""
+        return self._locate(ids)
+
     def history(self, locator: Locator) -> list[tuple[int, Change]]:
         """Return the revisions of an object, the oldest first, with the entries that made them.
 
@@ -175,6 +179,14 @@ class Transaction:
             if found and found[-1][1].revision == 1:
                 break
         return found[::-1]
+
+    def names(self, locator: Locator) -> list[Parts]:
+        """Return every name and alias by which an object is found, sorted.
+
+        Raises:
+            NotFoundError: there is no such object.
+        """
+        return sorted(self._names_of(self._require(locator)))
 
     def _require(self, locator: Locator) -> Ids:
         return self.get(locator).ids if locator.levels else ()
@@ -430,10 +442,13 @@ class Transaction:
     def _end_all(self, ids: Ids) -> tuple[NameChange, ...]:
         """End every name and alias of an object."""
         above = self._locate(ids[:-1])
+        alive = sorted(self._names_of(ids))
+        return tuple(self._end(ids, Locator((*above.levels, parts))) for parts in alive)
+
+    def _names_of(self, ids: Ids) -> list[Parts]:
         known = self._timeline.names_of(ids, self.seq)
         known |= {parts for (_, parts), means in self._names.items() if means == ids}
-        alive = [parts for parts in known if self._names.get((ids[:-1], parts), ids) == ids]
-        return tuple(self._end(ids, Locator((*above.levels, parts))) for parts in sorted(alive))
+        return [parts for parts in known if self._names.get((ids[:-1], parts), ids) == ids]
 
     def _map(
         self, parent: Ids, locator: Locator, operation: Operation, *, is_alias: bool

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mooring.metastore.entry import Entry
-from mooring.metastore.layout import DATA_DIR, TABLES_DIR, parse_stage
+from mooring.metastore.layout import DATA_DIR, KEPT_MARKER, TABLES_DIR, parse_stage
 from mooring.metastore.locator import Kind
 from mooring.metastore.model import Delta, Stream, decode_object
 
@@ -74,7 +74,7 @@ def _named_by(change: Change, body: bytes) -> Iterator[str]:
             for file in manifest.files:
                 yield file.path
                 stage = parse_stage(file.path)
-                if stage is not None and stage[0].startswith(f"{TABLES_DIR}/"):
+                if stage is not None and _is_table(stage[0]):
                     yield stage[0]
         case Stream(properties=properties) if LOCATION in properties:
             yield properties[LOCATION]
@@ -114,7 +114,9 @@ def _group(files: Iterable[ObjectMeta], written_before_ms: int) -> Iterator[Stra
         newest_ms = max(meta.modified_ms for meta in own)
         if newest_ms >= written_before_ms:
             continue
-        if directory.startswith(f"{TABLES_DIR}/"):
+        if _is_table(directory):
+            if f"{directory}/{KEPT_MARKER}" in {meta.path for meta in own}:
+                continue
             yield Stray(directory, stage_id, sum(meta.size_bytes for meta in own), newest_ms)
             continue
         for meta in own:
@@ -136,6 +138,8 @@ def _add_recent(names: _Names, chain: CommitChain, newest: int, since_ms: int) -
 def vacuum(store: Store, chain: CommitChain, strays: Sequence[Stray], ids: IdSource) -> list[Stray]:
     """Give up the ids that data was written under, then delete it; return what was deleted.
 
+    Tables that were deregistered stay.
+
     Ids are given up also where other data of theirs is in use: a transaction that is under way may
     be about to name more of it. One that names what it read in an object needs no id: where the
     object was deleted it has read what somebody else changed, and does not commit.
@@ -147,7 +151,7 @@ def vacuum(store: Store, chain: CommitChain, strays: Sequence[Stray], ids: IdSou
     seq = chain.settle()
     names.add(chain.at(seq).timeline.alive(seq))
     while True:
-        doomed = [stray for stray in strays if stray.path not in names]
+        doomed = _without_kept(store, [stray for stray in strays if stray.path not in names])
         aborted = chain.timeline.is_aborted
         fresh = tuple(sorted({one.stage_id for one in doomed if not aborted(one.stage_id)}))
         if not fresh or chain.append(seq + 1, Entry(nonce=ids.new_id(), aborted=fresh)):
@@ -160,9 +164,23 @@ def vacuum(store: Store, chain: CommitChain, strays: Sequence[Stray], ids: IdSou
     return doomed
 
 
+def _without_kept(store: Store, strays: list[Stray]) -> list[Stray]:
+    """Leave out tables that were forgotten on purpose, also since the listing.
+
+    Whoever forgets a table marks it first: where it is not named any more the mark is there.
+    """
+    markers = [f"{stray.path}/{KEPT_MARKER}" for stray in strays if _is_table(stray.path)]
+    kept = store.existing(markers) if markers else set()
+    return [stray for stray in strays if f"{stray.path}/{KEPT_MARKER}" not in kept]
+
+
+def _is_table(path: str) -> bool:
+    return path.startswith(f"{TABLES_DIR}/")
+
+
 def _delete(store: Store, doomed: Sequence[Stray]) -> None:
-    tables = [stray.path for stray in doomed if stray.path.startswith(f"{TABLES_DIR}/")]
-    files = [stray.path for stray in doomed if stray.path.startswith(f"{DATA_DIR}/")]
+    tables = [stray.path for stray in doomed if _is_table(stray.path)]
+    files = [stray.path for stray in doomed if not _is_table(stray.path)]
     store.delete(files)
     for directory in sorted({stage[0] for path in files if (stage := parse_stage(path))}):
         store.prune(directory)

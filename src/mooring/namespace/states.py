@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
 
-__all__ = ["TRASH", "DroppedTable", "Exists", "NotFound", "SoftDeleted", "TableStatus"]
+__all__ = ["TRASH", "DroppedTable", "Exists", "NotFound", "SoftDeleted", "Standing", "TableStatus"]
 
 # What dropped objects are kept under, where they keep an identifier.
 TRASH = "__mooring_trash"
@@ -36,6 +36,15 @@ class NotFound:
 
 
 TableStatus: TypeAlias = Exists | SoftDeleted | NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a table or namespace is, in the word of its catalog, and since when it is dropped."""
+
+    state: str
+    deleted_at_ms: int | None = None
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.completion import complete_namespaces
-from mooring.cli.listing import LISTED_COLUMNS, PURGED, directory_of, list_everything
+from mooring.cli.listing import LISTED_COLUMNS, PURGED, list_everything, stored
 from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError, NamespaceNotFoundError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.cli.listing import Listed
     from mooring.namespace.settings import Settings
-    from mooring.opening import DirectoryBackend
+    from mooring.opening import StoredBackend
 
 __all__ = ["All", "init_command", "list_command", "show_tables"]
 
@@ -84,7 +84,7 @@ def init_command(
     session = session.at(uri)
     ttl = None if default_ttl is None else Ttl(parse_ttl(default_ttl))
     allowed = _parse_locations(allow_location) if allow_location else None
-    backend = directory_of(session.open_catalog(may_create=True))
+    backend = stored(session.open_catalog(may_create=True))
     settings = backend.initialize(
         default_ttl=ttl,
         adopt=adopt,
@@ -181,7 +181,7 @@ def _parse_locations(locations: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(locations))
 
 
-def _tell_settings(session: Session, backend: DirectoryBackend, settings: Settings) -> None:
+def _tell_settings(session: Session, backend: StoredBackend, settings: Settings) -> None:
     from mooring.clock import format_duration
 
     stay = "for ever"

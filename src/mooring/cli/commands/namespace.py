@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mooring.cli.listing import LISTED_COLUMNS, directory_of, is_below, list_namespaces
+from mooring.cli.listing import LISTED_COLUMNS, is_below, list_namespaces, stored
 from mooring.cli.options import NewNamespace, OptionalNamespace, command, group
 from mooring.cli.properties import (
     Description,
@@ -221,7 +221,7 @@ def _create(
 
 def _branches(catalog: Catalog, top: ObjectId) -> list[tuple[ObjectId, str, Mapping[str, str]]]:
     """List a namespace and all below it: in each, namespaces first, then tables."""
-    backend = directory_of(catalog)
+    backend = stored(catalog)
     found: list[tuple[ObjectId, str, Mapping[str, str]]] = [
         (name, "namespace", properties) for name, properties in backend.describe_namespaces()
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time, count_below, directory_of, is_below, list_namespaces
+from mooring.cli.listing import as_time, count_below, is_below, list_namespaces, stored
 from mooring.cli.options import DroppedNamespace, DryRun, NamespaceName, TimeToLive, Yes, command
 from mooring.cli.session import Session
 from mooring.errors import (
@@ -117,7 +117,7 @@ def _plan_drop(
 def _require_unprotected(session: Session, catalog: Catalog, top: ObjectId) -> None:
     from mooring.namespace.properties import PROTECTED
 
-    backend = directory_of(catalog)
+    backend = stored(catalog)
     described = [
         (name, properties, "namespace") for name, properties in backend.describe_namespaces()
     ]

@@ -64,8 +64,13 @@ def add_to(app: typer.Typer) -> None:
 
 def _with_manifest(session: Session) -> CompatBackend | ManifestBackend:
     from mooring.directory.listing_backend import ListingBackend
+    from mooring.metastore.backend import MetastoreBackend
 
-    backend = directory_of(session.open_catalog())
+    catalog = session.open_catalog()
+    if isinstance(catalog.backend, MetastoreBackend):
+        msg = f"what was left in a metastore is found by another verb: {session.suggest('vacuum')}"
+        raise UnsupportedError(msg)
+    backend = directory_of(catalog)
     if isinstance(backend, ListingBackend):
         msg = (
             "a catalog that is opened as a plain directory has nothing to sweep, for a table's"

@@ -89,9 +89,11 @@ def _everything(reading: Transaction) -> Iterator[Found]:
 
 
 def _give_names(txn: Transaction, one: Found, reading: Transaction) -> None:
-    """Give an object the further names that people can give in our layout."""
-    for parts in reading.aliases(one.locator):
-        if txn.find(one.locator.parent.child(*parts)) is None:
+    """Give a namespace or table its further names; those of others follow from what they are."""
+    if one.value.kind not in {Kind.NAMESPACE, Kind.TABLE}:
+        return
+    for parts in reading.names(one.locator):
+        if parts != one.locator.parts:
             txn.add_alias(one.locator, *parts)
 
 
