@@ -6,11 +6,14 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from tests.interop.deltacat_peer import NotBuiltError, find_interpreter
 
 from bench.lakes import workspace
 from bench.report import Figure, Section
@@ -45,6 +48,7 @@ _PARTITION = Locator.of("ns", "t", "1", ("s", "deltacat"), "p")
 _READS, _COMMITS = 20, 5
 _GROWTH = 1.3
 _TWO_CHECKPOINTS = 128
+_CALLS_A_TURN = 4
 
 
 class _Sizes(NamedTuple):
@@ -55,11 +59,11 @@ class _Sizes(NamedTuple):
     tables: int
     short: int
     long: int
-    rounds: int
+    turns: int
 
 
-_QUICK = _Sizes(revisions=100, deltas=50, tables=20, short=10, long=500, rounds=5)
-_FULL = _Sizes(revisions=3_000, deltas=1_000, tables=200, short=10, long=10_000, rounds=15)
+_QUICK = _Sizes(revisions=100, deltas=50, tables=20, short=10, long=500, turns=2)
+_FULL = _Sizes(revisions=3_000, deltas=1_000, tables=200, short=10, long=10_000, turns=5)
 
 
 class _Operation(NamedTuple):
@@ -96,7 +100,7 @@ def run(*, quick: bool) -> Section:
             f"{name}: its storage calls in a process of its own, timed there; it never syncs",
             "a process of Mooring keeps what it has read; opened anew it begins with a checkpoint",
             "as released, deltacat refuses an object's 1,000th change; here it is made to go on",
-            "fsync is on where nothing else is said",
+            "fsync is on where nothing else is said; the disk is synced before every turn",
             "medians; a mean includes the checkpoints that fall due",
             "requests are calls of the store, or of deltacat's file system",
         ],
@@ -214,17 +218,16 @@ class _Peer:
 
 @contextmanager
 def _open_peer(root: Path) -> Iterator[_Peer | None]:
-    """Start deltacat; None where it is not installed."""
-    python = os.environ.get("MOORING_DELTACAT_PYTHON")
-    if python is None:
+    """Start deltacat, in the environment of the interop tests; None where there is none."""
+    try:
+        python = find_interpreter()
+    except NotBuiltError as exc:
+        print(exc, file=sys.stderr)
         yield None
         return
     # Isolated: modules of this folder have the names of others that deltacat imports.
     process = subprocess.Popen(
-        [python, "-I", str(_PEER), str(root)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [python, "-I", _PEER, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         peer = _Peer(process)
@@ -263,7 +266,7 @@ def _beside(
             beside = {"beside": "deltacat", "theirs": took["theirs"]}
         figures.append(Figure(what, took["ours"], **beside, **target))
         if method == "get_table":
-            anew = statistics.median(ours.time("get_table_anew", sizes.rounds))
+            anew = statistics.median(ours.time("get_table_anew", 15))
             figures.append(Figure(f"{what}, opened anew", anew, **beside))
         if at_least == _COMMITS:
             mean = statistics.fmean(ours.time(method, _TWO_CHECKPOINTS))
@@ -275,12 +278,14 @@ def _beside(
 def _time_in_turn(
     contenders: dict[str, _Ours | _Peer | None], method: str, sizes: _Sizes
 ) -> dict[str, float]:
-    """Return the median seconds of each, after one call that does not count."""
+    """Return the median seconds of each; they take turns of some calls, the first for warmth."""
     taken: dict[str, list[float]] = {name: [] for name, one in contenders.items() if one}
-    for _ in range(sizes.rounds + 1):
+    for _ in range(sizes.turns):
         for name, seconds in taken.items():
-            seconds.extend(contenders[name].time(method, 1))
-    return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
+            # Else an fsync of the one writes out what the others left to the system.
+            os.sync()
+            seconds.extend(contenders[name].time(method, _CALLS_A_TURN)[1:])
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def _after_history(space: Path, sizes: _Sizes) -> list[Figure]:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mooring
-from mooring import errors
+from mooring import errors, metastore
 from mooring.identifiers import ROOT
+from mooring.metastore.metastore import Metastore
+from mooring.metastore.transaction import Found, Transaction
 from mooring.namespace.api import Change, PurgeReport, TableInfo
 from mooring.namespace.lance import LanceAdapter
 from mooring.namespace.states import DroppedTable
@@ -95,6 +97,13 @@ def render_api() -> str:
         *_class("mooring.Table.indexes", Indexes),
         *_class("mooring.Table.tags", Tags),
         *_class("mooring.Table.branches", Branches),
+        *_class("mooring.Catalog.metastore", Metastore),
+        *_class("Transaction", Transaction),
+        "## Objects of a metastore\n",
+        *(
+            _entry(f"mooring.metastore.{name}", getattr(metastore, name), level=3)
+            for name in metastore.__all__
+        ),
         "## Values\n",
         *(
             _entry(kind.__name__, kind, level=3)
@@ -105,6 +114,7 @@ def render_api() -> str:
                 DroppedTable,
                 TableInfo,
                 Change,
+                Found,
                 PurgeReport,
                 Changed,
                 VersionRecord,
@@ -123,6 +133,7 @@ def render_api() -> str:
                 Cleaned,
             )
         ),
+        _entry("mooring.MetastoreNamespace", mooring.MetastoreNamespace, level=2),
         _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),
         *(
             method

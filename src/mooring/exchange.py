@@ -289,7 +289,7 @@ class _Target:
         self._dry_run = dry_run
         self._directory = directory = _directory_of(catalog)
         self._mode = mode
-        self._is_plain = directory.levels is not None
+        self._is_plain = directory.levels == 1
         self._root = directory.store.location("")
         self._namespaces = dict(directory.describe_namespaces())
         self._tables = {

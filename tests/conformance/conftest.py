@@ -57,6 +57,12 @@ def any_lake(request: pytest.FixtureRequest) -> Lake:
     return _make(request.param, request)
 
 
+@pytest.fixture(params=params(*KINDS))
+def any_directory(request: pytest.FixtureRequest) -> Lake:
+    """An empty place for a directory catalog of any kind; SeaweedFS in `make interop`."""
+    return _make(request.param, request)
+
+
 @pytest.fixture(params=params(COMPAT_DISK, MANIFEST_DISK))
 def nested(request: pytest.FixtureRequest) -> Lake:
     """An empty place on disk for a catalog with namespaces."""

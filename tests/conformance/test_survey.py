@@ -10,7 +10,8 @@ import pytest
 
 from mooring.survey import COLUMNS, QUESTIONS, compare
 
-OURS = ("plain", "compatibility", "manifest")
+MODES = ("plain", "compatibility", "manifest")
+OURS = (*MODES, "metastore")
 NEEDED = {
     "create_namespace, mode exist_ok",
     "create_namespace, mode overwrite",
@@ -40,10 +41,20 @@ def test_every_operation_is_asked_for():
     assert {question.partition(",")[0] for question in QUESTIONS} == official - left_out
 
 
-@pytest.mark.parametrize("mode", OURS)
+@pytest.mark.parametrize("mode", MODES)
 def test_everything_that_pylance_supports_is_supported(matrix, mode):
     missing = [name for name, row in matrix.items() if row[f"pylance {mode}"] == "yes" != row[mode]]
     assert missing == []
+
+
+def test_a_metastore_supports_what_a_manifest_does_and_several_tables_together(matrix):
+    more = {
+        "batch_create_table_versions, several together",
+        "batch_commit_tables, several together",
+    }
+    differing = {name for name, row in matrix.items() if row["metastore"] != row["manifest"]}
+    assert differing == more
+    assert {matrix[name]["metastore"] for name in more} == {"yes"}
 
 
 def test_nothing_is_ignored_and_nothing_breaks(matrix):
@@ -70,4 +81,4 @@ def test_more_than_pylance_supports(matrix):
 
 
 def test_reference_is_asked_in_the_same_modes():
-    assert [f"pylance {mode}" for mode in OURS] == list(COLUMNS)[3:]
+    assert [*OURS, *(f"pylance {mode}" for mode in MODES)] == list(COLUMNS)

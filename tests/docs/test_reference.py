@@ -52,7 +52,7 @@ def test_every_error_is_listed():
 
 def test_every_setting_is_listed():
     fields = {field.name for field in msgspec.structs.fields(Settings)}
-    properties = namespaces._KNOWN
+    properties = namespaces.DirectoryNamespace._known | namespaces.MetastoreNamespace._known
     variables = {f"MOORING_{name.upper()}" for name in config._NAMES} | {"MOORING_CONFIG"}
     listed = in_code("reference/settings.md")
     assert fields | properties | variables | set(config._NAMES) | set(config.PROFILE_KEYS) <= listed

@@ -226,6 +226,17 @@ def test_data_that_is_named_in_full_is_named(meta, store):
     assert meta.vacuum(older_than_ms=-DAY_MS) == []
 
 
+def test_tables_in_unlikely_places_are_named(meta, store):
+    for path in ("_data/mine/t.lance/data/a", "_data/mine/b", "_tables/mine.lance/t.lance/data/c"):
+        store.put(path, b"rows")
+    with meta.transaction() as txn:
+        for number, location in enumerate(("_data/mine/t.lance", "_tables/mine.lance/t.lance")):
+            stream_id = f"l{number}"
+            stream = Stream(stream_id=stream_id, properties={"location": location})
+            txn.create(VERSION.child(stream_id, "lance"), stream)
+    assert meta.vacuum(older_than_ms=-DAY_MS) == []
+
+
 def test_files_beside_the_ids_are_left_alone(meta, store):
     for path in ("_data/README", "_tables/README", "_tables/other/part", "data/part"):
         store.put(path, b"x")

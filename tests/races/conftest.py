@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 import mooring.directory.manifest
+import mooring.metastore.metastore
+import mooring.metastore.transaction
 import mooring.store.numbered
 import mooring.tables.seal
 
-from .world import seal_of, sealed_copy
+from .world import OneByOne, seal_of, sealed_copy
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +18,13 @@ def _no_pauses(monkeypatch):
     """A retry after a lost acknowledgement or a lost race waits for nothing here."""
     monkeypatch.setattr(mooring.store.numbered, "pause", lambda _: None)
     monkeypatch.setattr(mooring.directory.manifest, "sleep", lambda _: None)
+    monkeypatch.setattr(mooring.metastore.metastore, "pause", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def _one_by_one(monkeypatch):
+    """An actor has one lane: what it writes at once, in no particular order, comes in a row."""
+    monkeypatch.setattr(mooring.metastore.transaction, "ThreadPoolExecutor", OneByOne)
 
 
 @pytest.fixture(autouse=True)

@@ -89,7 +89,7 @@ def test_checkpoints_and_sweeps_harm_no_transaction(verb, beside, record_race):
 @pytest.mark.parametrize("verb", VERBS)
 def test_reader_sees_whole_states_that_never_go_back(verb, record_race):
     race = MetaRace(STARTS["with a"], (("read", "read"), (verb, "increment")))
-    report = explore(race, Limits(faults=1, preemptions=2))
+    report = explore(race, Limits(faults=1, preemptions=1))
     record_race("metastore, readers", race, report)
     assert not report.violations, report.violations[0]
 

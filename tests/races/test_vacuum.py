@@ -23,7 +23,8 @@ WRITES = (
     "copy 1",
     "drop 1",
 )
-FAULTY = Limits(faults=1, preemptions=2)
+FAULTY = Limits(faults=1, preemptions=1)
+DEEPER = Limits(faults=2, preemptions=2)
 TRIPLES = [
     (("copy 1",), ("drop 1",), ("vacuum",)),
     (("write 2 before",), ("vacuum",), ("vacuum",)),
@@ -44,11 +45,16 @@ def test_vacuum_takes_no_data_that_is_named(write, record_race):
     assert not report.violations, report.violations[0]
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [FAULTY, pytest.param(DEEPER, marks=pytest.mark.torture)],
+    ids=["a fault", "two faults"],
+)
 @pytest.mark.parametrize("write", WRITES)
-def test_vacuum_takes_no_data_that_is_named_with_a_fault(write, record_race):
+def test_vacuum_takes_no_data_that_is_named_with_faults(write, limits, record_race):
     actors = ((write,), ("vacuum", "checkpoint"))
-    report = explore_vacuum(actors, FAULTY)
-    record_race("metastore vacuum with a fault", _title(actors), report)
+    report = explore_vacuum(actors, limits)
+    record_race("metastore vacuum with faults", _title(actors), report)
     assert not report.violations, report.violations[0]
 
 

@@ -39,6 +39,19 @@ class FrozenClock:
         return 1_700_000_000_000
 
 
+class OneByOne:
+    """Runs what others run in threads in a row."""
+
+    def __init__(self, _: int) -> None:
+        self.map = map
+
+    def __enter__(self) -> OneByOne:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is under way."""
+
+
 class CountedIds:
     """Gives each actor its own row of nonces, the same in every run."""
 

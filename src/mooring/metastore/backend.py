@@ -27,6 +27,7 @@ from mooring.errors import (
 from mooring.hints import suggest
 from mooring.identifiers import ROOT, ObjectId, quote
 from mooring.metastore.lance_table import (
+    check_names,
     check_new_name,
     find_table,
     locator_of,
@@ -199,14 +200,11 @@ class MetastoreBackend(AtHome):
 
     def undrop_namespace(self, namespace: ObjectId) -> int:
         """Bring a dropped namespace back with all that was dropped with it."""
-        _check_namespace(namespace)
-        while True:
-            count = self._run(
-                lambda txn: self._trash.undrop_namespace(txn, namespace),
-                f"undrop namespace {namespace}",
-            )
-            if count is not None:
-                return count
+        check_names(namespace)
+        return self._run(
+            lambda txn: self._trash.undrop_namespace(txn, namespace),
+            f"undrop namespace {namespace}",
+        )
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -244,6 +242,10 @@ class MetastoreBackend(AtHome):
         """Locate all live tables of a namespace, or of all, without a look at each."""
         return [self._info(table) for table in self._live_tables(within)]
 
+    def unrecorded_tables(self) -> list[ObjectId]:
+        """Name the live tables that are no objects: there are no others."""
+        return []
+
     def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
         """Return every namespace with its properties; the root is the first."""
         found: list[tuple[ObjectId, Mapping[str, str]]] = [(ROOT, {})]
@@ -261,6 +263,7 @@ class MetastoreBackend(AtHome):
         return self._info(found, is_only_declared=declared)
 
     def _find(self, txn: Transaction, table: ObjectId) -> LanceTable | None:
+        check_names(table)
         return find_table(txn, locator_of(table)) if table.level == self.levels else None
 
     def _require(self, txn: Transaction, table: ObjectId) -> LanceTable:
@@ -399,7 +402,7 @@ class MetastoreBackend(AtHome):
         return cast("TableInfo", self._commit([self._deregistration(table)])[0])
 
     def _deregistration(self, table: ObjectId) -> Deregistration:
-        return Deregistration(self.home, self._info, table, self._require)
+        return Deregistration(self.home, self._info, self._versions, table, self._require)
 
     def rename_table(self, table: ObjectId, new: ObjectId) -> TableInfo:
         """Give a live table another identifier."""
@@ -453,12 +456,12 @@ class MetastoreBackend(AtHome):
         """Bring the newest drop of a table back."""
         target = table if new is None else new
         _check_table(target)
-        while not self._run(
-            lambda txn: self._trash.undrop_table(txn, table, target),
-            f"undrop table {table}" + (f" as {new}" if new else ""),
-        ):
-            pass  # it changed since it was found
-        return self.describe_table(target)
+
+        def work(txn: Transaction) -> TableInfo:
+            self._trash.undrop_table(txn, table, target)
+            return self._info(self._require(txn, target))
+
+        return self._run(work, f"undrop table {table}" + (f" as {new}" if new else ""))
 
     def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again."""
@@ -704,26 +707,26 @@ def _check_namespace(namespace: ObjectId) -> None:
     if namespace.is_root:
         msg = "a namespace needs a name"
         raise InvalidInputError(msg)
+    check_new_name(namespace)
     if namespace.level > 1:
         msg = (
             f"{quote(str(namespace))} cannot be a namespace: a metastore has namespaces of one"
             " level, and tables in them"
         )
         raise UnsupportedError(msg)
-    check_new_name(namespace)
 
 
 def _check_table(table: ObjectId) -> None:
     if table.is_root:
         msg = "a table needs a name"
         raise InvalidInputError(msg)
+    check_new_name(table)
     if table.level != 2:  # noqa: PLR2004  # namespace and table
         msg = (
             f"{quote(str(table))} cannot be a table: tables of a metastore lie in a namespace;"
             " name both, as in 'namespace$table'"
         )
         raise InvalidInputError(msg)
-    check_new_name(table)
 
 
 def _exists(table: ObjectId) -> TableAlreadyExistsError:

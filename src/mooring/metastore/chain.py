@@ -44,7 +44,8 @@ _SHARE = 8
 # So many of the newest entries are kept, for the transactions that are yet to be checked against
 # them; what is older is read again.
 _KEPT = 1024
-# Whoever goes backwards reads few entries at first, then this many at once.
+# Whoever goes backwards reads few entries at first, one by one, then many by many requests.
+_FEW = 4
 _AT_ONCE = 16
 _LARGEST_BATCH = 256
 
@@ -316,6 +317,18 @@ class CommitChain:
             return True
         return self.dialect.is_logged(txn_id, self._store)
 
+    def committed(self, txn_ids: Iterable[str]) -> set[str]:
+        """Return those of some transactions that the chain holds, and read all of it for them.
+
+        A log that is not there proves nothing: a power cut may have taken it.
+        """
+        wanted = set(txn_ids)
+        found = {one for one in wanted if self.timeline.committed_at(one) is not None}
+        older = self.backwards(self._checkpoint)
+        while found != wanted and (following := next(older, None)) is not None:
+            found |= wanted & {record.txn_id for record in following[1].records}
+        return found
+
     def is_held(self, txn_id: str) -> bool:
         """Whether somebody works on a transaction whom an entry of the chain does not stop."""
         return self.dialect.is_held(txn_id, self._store)
@@ -351,11 +364,11 @@ class CommitChain:
         """Return entries, those that are not kept by several requests at once."""
         found = {seq: entry for seq in seqs if (entry := self._entries.get(seq)) is not None}
         absent = [seq for seq in seqs if seq not in found]
-        if len(absent) > 1:
+        if len(absent) <= _FEW:
+            found |= {seq: self._load_known(seq) for seq in absent}
+        else:
             with ThreadPoolExecutor(_AT_ONCE) as readers:
                 found |= dict(zip(absent, readers.map(self._load_known, absent), strict=True))
-        elif absent:
-            found[absent[0]] = self._load_known(absent[0])
         return [found[seq] for seq in seqs]
 
     def _load_known(self, seq: int) -> Entry:
@@ -384,7 +397,7 @@ class CommitChain:
         known = self.timeline.seq - self.timeline.begins_at
         if self._visiting or known < max(_KEPT, len(self.timeline) // _SHARE):
             return
-        # Up to a checkpoint logs tell who committed, after it only what is remembered here.
+        # Up to a checkpoint there are logs that tell who committed; later ones may be to come.
         with suppress(ServiceUnavailableError):
             self._checkpoint = max(self._checkpoint, find_checkpoint(self._store))
         self.timeline = self.timeline.renewed(remembers=self._checkpoint)

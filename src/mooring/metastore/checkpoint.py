@@ -6,11 +6,11 @@ costs the newest one and the entries after it, however long the history is.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from mooring.errors import UnreadableError
 from mooring.metastore.entry import Change
 from mooring.metastore.layout import CHECKPOINTS_DIR, checkpoint_path, parse_checkpoint
 
@@ -62,21 +62,16 @@ def find_checkpoint(store: Store) -> int:
 def load_checkpoint(store: Store, until: int | None = None) -> Checkpoint | None:
     """Read the newest checkpoint, or the newest up to an entry; None without one.
 
-    Raises:
-        UnreadableError: it is damaged.
+    One that is damaged, as a power cut may leave it, is passed over: the chain has it all.
     """
     for meta in store.iter_dir(CHECKPOINTS_DIR):
         seq = parse_checkpoint(meta.path.rpartition("/")[2])
         if seq is None or (until is not None and seq > until):
             continue
         body = store.get(meta.path)
-        if body is None:
-            continue  # somebody cleans up
-        try:
-            return _decoder.decode(body)
-        except msgspec.DecodeError as exc:
-            msg = f"'{meta.path}' is damaged ({exc}): delete it, and an older one is read"
-            raise UnreadableError(msg) from exc
+        with suppress(msgspec.DecodeError):
+            if body is not None:  # else somebody cleans up
+                return _decoder.decode(body)
     return None
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from mooring.errors import InvalidNameError
-from mooring.identifiers import ObjectId, check_composed, quote
-from mooring.metastore.locator import Locator
+from mooring.identifiers import DELIMITER, ObjectId, quote
+from mooring.metastore.locator import Locator, check_part
 from mooring.metastore.model import (
     CommitState,
     Lifecycle,
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LanceTable",
+    "branch_id",
     "branch_locator",
+    "check_names",
     "check_new_name",
     "create_table",
     "find_table",
@@ -83,11 +85,21 @@ def locator_of(object_id: ObjectId) -> Locator:
     Raises:
         InvalidNameError: a name cannot be one.
     """
+    check_names(object_id)
+    return Locator.of(*object_id.names)
+
+
+def check_names(object_id: ObjectId) -> None:
+    """Refuse an identifier that no object can have.
+
+    Raises:
+        InvalidNameError: a name cannot be one.
+    """
     for name in object_id.names:
+        check_part(name)
         if name.startswith(TRASH):
             msg = f"{quote(name)} cannot be a name: dropped objects are kept under such names"
             raise InvalidNameError(msg)
-    return Locator.of(*object_id.names)
 
 
 def check_new_name(object_id: ObjectId) -> None:
@@ -96,8 +108,13 @@ def check_new_name(object_id: ObjectId) -> None:
     Raises:
         InvalidNameError: it cannot.
     """
-    check_composed(object_id.name)
-    locator_of(object_id)
+    check_names(object_id)
+    if DELIMITER in object_id.name:
+        msg = (
+            f"{quote(object_id.name)} cannot be a new name: it holds the delimiter '{DELIMITER}',"
+            " which separates levels"
+        )
+        raise InvalidNameError(msg)
 
 
 def stream_locator(table: Locator) -> Locator:
@@ -107,10 +124,14 @@ def stream_locator(table: Locator) -> Locator:
 
 def branch_locator(table: Locator, branch: str | None) -> Locator:
     """Return the locator of a branch; a branch's name may hold what the name of no object can."""
+    return stream_locator(table).child(branch_id(branch))
+
+
+def branch_id(branch: str | None) -> str:
+    """Return the id of a branch; None is main."""
     if branch is None:
-        return stream_locator(table).child(_MAIN)
-    digest = hashlib.sha1(branch.encode(), usedforsecurity=False).hexdigest()
-    return stream_locator(table).child(f"branch-{digest}")
+        return _MAIN
+    return f"branch-{hashlib.sha1(branch.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def partition_of(locator: Locator, branch: str | None) -> Partition:

@@ -11,6 +11,7 @@ Spec: objects-and-relationships, "External Manifest Store".
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -19,22 +20,37 @@ from msgspec.structs import replace
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
+    MooringError,
+    ServiceUnavailableError,
     TableBranchNotFoundError,
     TableNotFoundError,
     TableVersionNotFoundError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
-from mooring.metastore.lance_table import branch_locator, find_table, locator_of, partition_of
+from mooring.metastore.lance_table import (
+    branch_id,
+    branch_locator,
+    find_table,
+    locator_of,
+    partition_of,
+    stream_locator,
+)
 from mooring.metastore.model import DataFile, Delta, Manifest, Partition
 from mooring.namespace.locations import is_outside
 from mooring.store.numbered import create_once
 from mooring.tables.api import VersionRecord
 from mooring.tables.records import ALL, VersionRecords, final_name, key_for_lance
-from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, list_versions
+from mooring.tables.versions import (
+    BRANCHES_DIR,
+    VERSIONS_DIR,
+    list_versions,
+    manifest_name,
+    parse_manifest,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from mooring.identifiers import ObjectId
     from mooring.metastore.lance_table import LanceTable
@@ -72,6 +88,11 @@ class BranchFiles:
     def records(self) -> VersionRecords:
         """Its versions as files."""
         return VersionRecords(self.place.store, self.place.directory, self.branch)
+
+    @property
+    def copies(self) -> str:
+        """The directory of manifests that were copied before they became versions."""
+        return self.place.path(f"{_COPIES_DIR}/{branch_id(self.branch)}")
 
     def final(self, copy: str) -> str:
         """Return the path of the same manifest where readers of the directory look."""
@@ -120,16 +141,12 @@ class LanceVersions:
         files = self.files(table, branch)
         if limit == 1:
             delta = txn.get(main.locator.child(str(newest)))
-            return [record(files, cast("Delta", delta.value), is_newest=True)]
+            return [record(files, cast("Delta", delta.value), by_copy=True)]
         deltas = [cast("Delta", found.value) for found in txn.children(main.locator)]
-        # Lance deletes the files of old versions when it cleans up, and does not tell.
-        there = list_versions(files.place.store, files.directory).keys() | {newest}
-        kept = [delta for delta in deltas if delta.stream_position in there]
-        kept.sort(key=lambda delta: delta.stream_position or 0, reverse=True)
-        return [
-            record(files, delta, is_newest=delta.stream_position == newest)
-            for delta in kept[:limit]
-        ]
+        deltas.sort(key=lambda delta: delta.stream_position or 0, reverse=True)
+        finals = final_versions(files)
+        told = (_tell(files, delta, newest, finals) for delta in deltas)
+        return [one for one in told if one is not None][:limit]
 
     def describe(
         self, txn: Transaction, table: LanceTable, version: int, branch: str | None
@@ -146,15 +163,24 @@ class LanceVersions:
         if main is None or found is None:
             raise no_version(table.id, version, branch)
         delta = cast("Delta", found.value)
-        is_newest = cast("Partition", main.value).stream_position == version
-        told = record(self.files(table, branch), delta, is_newest=is_newest)
-        if not is_newest and not self._is_final(table, branch, delta):
+        files = self.files(table, branch)
+        newest = cast("Partition", main.value).stream_position
+        if version == newest or is_final(files, delta):
+            return record(files, delta, by_copy=version == newest)
+        told = _tell(files, delta, newest, final_versions(files))
+        if told is None:
             raise no_version(table.id, version, branch)
         return told
 
-    def _is_final(self, table: LanceTable, branch: str | None, delta: Delta) -> bool:
-        files = self.files(table, branch)
-        return files.place.store.head(files.final(manifest_of(delta).path)) is not None
+    def complete(self, seq: int, table: LanceTable) -> None:
+        """Give the versions that a table has in a state their final names, on all branches."""
+        view = self.metastore.begin(at=seq)
+        for found in view.children(stream_locator(table.locator)):
+            newest = newest_delta(view, found.locator)
+            if newest is not None:
+                values = cast("Partition", found.value).values
+                files = self.files(table, str(values[0]) if values else None)
+                finalize(files, view, found.locator, newest)
 
     def files(self, table: LanceTable, branch: str | None) -> BranchFiles:
         """Tell where the manifests of a branch lie."""
@@ -179,7 +205,6 @@ class NewVersion:
     _copy: str = ""
     _body: bytes = b""
     _delta: Delta | None = None
-    _stale: list[str] = field(default_factory=list)
 
     @property
     def message(self) -> str:
@@ -192,21 +217,25 @@ class NewVersion:
         Raises:
             TableNotFoundError: no live table has this identifier.
             ConcurrentModificationError: the version exists.
-            InvalidInputError: there is no such manifest.
+            InvalidInputError: there is no such manifest, or no such version.
         """
         found = require_table(txn, self.wanted.table)
         files = self._files = self.versions.files(found, self.branch)
         store = files.place.store
-        self._staged = files.records.staged_path(self.wanted.manifest_path)
-        self._complete(txn, found)
-        body = store.get(self._staged)
+        staged = files.records.staged_path(self.wanted.manifest_path)
+        if self.wanted.version < 1:
+            msg = f"versions begin with 1, and {self.wanted.version} was asked for"
+            raise InvalidInputError(msg)
+        self._staged = staged
+        last = self._complete(txn, found)
+        body = store.get(staged)
         if body is None:
-            msg = f"there is no manifest {quote(self.wanted.manifest_path)} that could be version"
-            raise InvalidInputError(f"{msg} {self.wanted.version}")
+            raise self._not_there()
         self._body = body
-        name = final_name(self._staged, self.wanted.version, counting_down=True)
+        counting_down = last is None or counts_down(manifest_of(last).path)
+        name = final_name(staged, self.wanted.version, counting_down=counting_down)
         unique = self.versions.home.ids.new_id()
-        self._copy = files.place.path(f"{_COPIES_DIR}/{unique}/{name}")
+        self._copy = f"{files.copies}/{unique}/{name}"
         if store.head(files.final(self._copy)) is not None:
             self._take_in()
             raise self._taken()
@@ -220,21 +249,30 @@ class NewVersion:
             message=f"take in versions of {self.wanted.table} that were written past the catalog",
         )
 
-    def _complete(self, txn: Transaction, table: LanceTable) -> None:
+    def _complete(self, txn: Transaction, table: LanceTable) -> Delta | None:
         """Finish the version before, whose writer may have died, and refuse one that exists.
 
         Raises:
             ConcurrentModificationError: the version exists.
         """
-        files = self._require_files()
-        branch = txn.find(branch_locator(table.locator, self.branch))
-        newest = cast("Partition", branch.value).stream_position if branch else None
-        if branch is not None and newest is not None:
-            last = cast("Delta", txn.get(branch.locator.child(str(newest))).value)
-            finalize(files, last)
-        if newest is not None and self.wanted.version <= newest:
-            files.place.store.delete([self._staged])
+        branch = branch_locator(table.locator, self.branch)
+        last = newest_delta(txn, branch)
+        if last is None:
+            return None
+        finalize(self._require_files(), txn, branch, last)
+        if self.wanted.version <= (last.stream_position or 0):
             raise self._taken()
+        return last
+
+    def _not_there(self) -> MooringError:
+        """Word that the manifest is gone, which whoever made the version may have seen to."""
+        view = self.versions.metastore.begin()
+        table = find_table(view, locator_of(self.wanted.table))
+        last = table and newest_delta(view, branch_locator(table.locator, self.branch))
+        if last and self.wanted.version <= (last.stream_position or 0):
+            return self._taken()
+        msg = f"there is no manifest {quote(self.wanted.manifest_path)} that could be version"
+        return InvalidInputError(f"{msg} {self.wanted.version}")
 
     def plan(self, txn: Transaction) -> None:
         """Make the manifest a version, within a transaction.
@@ -269,7 +307,6 @@ class NewVersion:
             ),
             properties=dict(self.wanted.metadata or {}),
         )
-        self._stale = self._old_copies(txn, locator)
         moved = replace(known, stream_position=self.wanted.version)
         if found is None:
             txn.create(locator, moved)
@@ -278,9 +315,6 @@ class NewVersion:
         txn.create(locator.child(str(self.wanted.version)), self._delta)
 
     def _require_next(self, known: Partition) -> None:
-        if self.wanted.version < 1:
-            msg = f"versions begin with 1, and {self.wanted.version} was asked for"
-            raise InvalidInputError(msg)
         newest, version = known.stream_position, self.wanted.version
         if newest is not None and version > newest + 1:
             msg = f"versions have no gaps: after {newest} comes {newest + 1}, not {version}"
@@ -288,23 +322,24 @@ class NewVersion:
         if version <= max(newest or 0, known.previous_position or 0):
             raise self._taken()
 
-    def _old_copies(self, txn: Transaction, locator: Locator) -> list[str]:
-        """Return the copy of a version that is so old that nobody opens it any more."""
-        old = self.wanted.version - _KEPT_COPIES
-        found = txn.find(locator.child(str(old))) if old > 0 else None
-        if found is None:
-            return []
-        files = self._require_files()
-        path = files.in_store(manifest_of(cast("Delta", found.value)).path)
-        return [] if path == files.final(path) else [path]
-
     def finish(self) -> VersionRecord:
         """Give the manifest the name by which readers of the directory find it."""
         files, delta = self._require_files(), self._delta
         assert delta is not None  # noqa: S101  # planned before
-        put_final(files, files.final(self._copy), self._body)
-        files.place.store.delete([self._staged, *self._stale])
-        return record(files, delta, is_newest=True)
+        # What follows from the commit can be done by whoever comes later as well.
+        with suppress(ServiceUnavailableError):
+            put_final(files, files.final(self._copy), self._body)
+            files.place.store.delete([self._staged, *self._leftovers()])
+        return record(files, delta, by_copy=True)
+
+    def _leftovers(self) -> list[str]:
+        """Now and then, find what nobody opens any more: old copies, and what the dead staged."""
+        version, files = self.wanted.version, self._require_files()
+        if version % _KEPT_COPIES:
+            return []
+        copies = files.place.store.list_prefix(files.copies)
+        old = [meta.path for meta in copies if version_of(meta.path) <= version - _KEPT_COPIES]
+        return [*old, *files.records.dead(version)]
 
     def abandon(self) -> None:
         """Leave nothing of a version that certainly did not come about."""
@@ -313,8 +348,10 @@ class NewVersion:
 
     def unsettle(self) -> None:
         """Note that nobody said whether the version came about."""
+        if self._files is None:
+            return  # it came to nothing before
         home = self.versions.home
-        location = self.versions.location_of(self._require_files().location)
+        location = self.versions.location_of(self._files.location)
         home.unsettled.add((location, self.branch, self.wanted.version))
 
     def _taken(self) -> ConcurrentModificationError:
@@ -390,8 +427,9 @@ class DeleteVersions:
     def finish(self) -> int:
         """Delete the manifests of the records that are gone."""
         if self._files is not None and self._doomed:
-            self._files.records.remove(self._doomed)
-            self._files.place.store.delete(self._copies)
+            with suppress(ServiceUnavailableError):  # nobody looks at them any more
+                self._files.records.remove(self._doomed)
+                self._files.place.store.delete(self._copies)
         return len(self._doomed)
 
     def abandon(self) -> None:
@@ -419,13 +457,25 @@ def manifest_of(delta: Delta) -> DataFile:
     return delta.manifest.files[0]
 
 
-def version_at(files: BranchFiles, version: int, stored: str, home: Home) -> Delta:
+def newest_delta(txn: Transaction, branch: Locator) -> Delta | None:
+    """Return the newest version of a branch; None where it has none."""
+    found = txn.find(branch)
+    newest = cast("Partition", found.value).stream_position if found else None
+    return None if newest is None else cast("Delta", txn.get(branch.child(str(newest))).value)
+
+
+def version_at(files: BranchFiles, found: VersionRecord, author: str, at_ms: int | None) -> Delta:
     """Return the delta of a version that lies where readers of the directory find it."""
-    manifest = DataFile(path=files.named(stored), content_type=MANIFEST_TYPE)
+    manifest = DataFile(
+        path=files.named(files.final(found.manifest_path)),
+        content_type=MANIFEST_TYPE,
+        size_bytes=found.size_bytes,
+    )
     return Delta(
-        stream_position=version,
-        at_ms=home.clock.now_ms(),
-        manifest=Manifest(files=(manifest,), author=home.author),
+        stream_position=found.version,
+        at_ms=at_ms,
+        manifest=Manifest(files=(manifest,), author=author),
+        properties=dict(found.metadata),
     )
 
 
@@ -439,26 +489,25 @@ def take_in(txn: Transaction, table: LanceTable, files: BranchFiles, home: Home)
     found = txn.find(locator)
     known = cast("Partition", found.value) if found else partition_of(locator, files.branch)
     last = max(known.stream_position or 0, known.previous_position or 0)
-    there = list_versions(files.place.store, files.directory)
-    fresh = sorted(version for version in there if version > last)
+    fresh = [one for one in files.records.newest_first() if one.version > last]
     if not fresh:
         return 0
-    moved = replace(known, stream_position=fresh[-1])
+    moved = replace(known, stream_position=fresh[0].version)
     if found is None:
         txn.create(locator, moved)
     else:
         txn.update(locator, moved)
-    for version in fresh:
-        delta = version_at(files, version, there[version], home)
-        txn.create(locator.child(str(version)), delta)
+    for one in reversed(fresh):
+        delta = version_at(files, one, home.author, one.at_ms)
+        txn.create(locator.child(str(one.version)), delta)
     return len(fresh)
 
 
-def record(files: BranchFiles, delta: Delta, *, is_newest: bool) -> VersionRecord:
+def record(files: BranchFiles, delta: Delta, *, by_copy: bool) -> VersionRecord:
     """Return a version as it is told: the newest by its copy, older ones by their final names."""
     manifest = manifest_of(delta)
     stored = files.in_store(manifest.path)
-    path = stored if is_newest else files.final(stored)
+    path = stored if by_copy else files.final(stored)
     return VersionRecord(
         delta.stream_position or 0,
         key_for_lance(files.place.store.location(path)),
@@ -469,31 +518,86 @@ def record(files: BranchFiles, delta: Delta, *, is_newest: bool) -> VersionRecor
     )
 
 
-def finalize(files: BranchFiles, delta: Delta) -> None:
-    """Give a version's manifest its final name where its writer did not come to it."""
-    store = files.place.store
+def _tell(
+    files: BranchFiles, delta: Delta, newest: int | None, finals: Collection[int]
+) -> VersionRecord | None:
+    """Return a version as it is told; None where Lance cleaned it up, which it does not tell.
+
+    One that is newer than all final ones is not yet final: its writer is at it, or died.
+    """
+    version = delta.stream_position or 0
+    by_copy = version == newest or version > max(finals, default=0)
+    return record(files, delta, by_copy=by_copy) if by_copy or version in finals else None
+
+
+def final_versions(files: BranchFiles) -> Collection[int]:
+    """Return the versions whose manifests have their final names."""
+    return list_versions(files.place.store, files.directory).keys()
+
+
+def is_final(files: BranchFiles, delta: Delta) -> bool:
+    """Whether a version's manifest has its final name."""
+    return files.place.store.head(files.final(manifest_of(delta).path)) is not None
+
+
+def finalize(files: BranchFiles, txn: Transaction, branch: Locator, newest: Delta) -> None:
+    """Give versions' manifests their final names where their writer did not come to it.
+
+    Of several that one transaction made, the older ones come first.
+    """
+    delta: Delta | None = newest
+    while delta is not None and not _is_named(files, delta):
+        before = txn.find(branch.child(str((delta.stream_position or 0) - 1)))
+        delta = cast("Delta", before.value) if before else None
+    at = (delta.stream_position or 0) if delta else 0
+    for version in range(at + 1, (newest.stream_position or 0) + 1):
+        found = txn.find(branch.child(str(version)))
+        if found is None:
+            continue
+        copy = files.in_store(manifest_of(cast("Delta", found.value)).path)
+        body = files.place.store.get(copy)
+        if body is not None:
+            _put_final_surely(files, files.final(copy), body)
+
+
+def _is_named(files: BranchFiles, delta: Delta) -> bool:
     copy = files.in_store(manifest_of(delta).path)
-    final = files.final(copy)
-    if copy == final or store.head(final) is not None:
-        return
-    body = store.get(copy)
-    if body is not None:
+    return copy == files.final(copy) or is_final(files, delta)
+
+
+def _put_final_surely(files: BranchFiles, final: str, body: bytes) -> None:
+    """Put a manifest under its final name before something is built on it.
+
+    Raises:
+        ServiceUnavailableError: the store did not say that it is there, and nothing else was done.
+    """
+    try:
         put_final(files, final, body)
+    except UnknownOutcomeError as exc:
+        msg = f"the version before could not be completed: {exc}"
+        raise ServiceUnavailableError(msg) from exc
 
 
 def put_final(files: BranchFiles, final: str, body: bytes) -> None:
     """Put a manifest under its final name, which only the catalog gives out."""
-    try:
-        is_ours = create_once(files.place.store, final, body)
-    except UnknownOutcomeError:
-        return  # whoever comes next does it
-    if is_ours:
+    if create_once(files.place.store, final, body):
         return
     # Somebody wrote past the catalog, which has decided otherwise: what that was is kept.
     other = files.place.store.get(final)
     if other is not None and other != body:
         files.place.store.put(f"{final}-past-the-catalog", other)
     files.place.store.put(final, body)
+
+
+def counts_down(path: str) -> bool:
+    """Whether a manifest is named so that the newest comes first."""
+    name = path.rpartition("/")[2]
+    return name == manifest_name(version_of(path))
+
+
+def version_of(path: str) -> int:
+    """Return the version that a manifest is named for; 0 for any other file."""
+    return parse_manifest(path.rpartition("/")[2]) or 0
 
 
 def no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:

@@ -136,10 +136,10 @@ def table_dir(stage_id: str) -> str:
 def parse_stage(path: str) -> tuple[str, str] | None:
     """Read the directory and the id that a file was written under; None for any other file."""
     top, _, rest = path.partition("/")
-    name, _, below = rest.partition("/")
-    if top == DATA_DIR and name and below:
+    name, slash, _ = rest.partition("/")
+    if top == DATA_DIR and name and slash:
         return data_dir(name), name
-    if top == TABLES_DIR and name.endswith(_TABLE_SUFFIX) and below:
+    if top == TABLES_DIR and name.endswith(_TABLE_SUFFIX) and slash:
         return f"{top}/{name}", name.removesuffix(_TABLE_SUFFIX)
     return None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from msgspec.structs import replace
 
 from mooring.errors import (
+    ConcurrentModificationError,
     InvalidInputError,
     InvalidTableStateError,
     TableAlreadyExistsError,
@@ -28,11 +29,11 @@ from mooring.metastore.lance_table import (
     tables_in,
 )
 from mooring.metastore.lance_versions import BranchFiles, take_in, version_at
-from mooring.metastore.layout import KEPT_MARKER, TABLES_DIR, TXN_DIR, table_dir
+from mooring.metastore.layout import KEPT_MARKER, TABLES_DIR, TXN_DIR, parse_stage, table_dir
 from mooring.metastore.locator import ROOT
 from mooring.metastore.trash import require_namespace, require_unprotected
 from mooring.namespace.api import CreateMode
-from mooring.namespace.locations import check_location, overlaps
+from mooring.namespace.locations import check_location, overlaps, places_of
 from mooring.tables.versions import list_versions
 
 if TYPE_CHECKING:
@@ -184,14 +185,16 @@ class Making:
             self._complete(txn)
         files = BranchFiles(self.place_of(self._location), self._location, None)
         main = branch_locator(locator, None)
-        stored = list_versions(files.place.store, files.directory)[1]
+        (first,) = files.records.newest_first(1)
         known = txn.find(main)
         moved = replace(partition_of(main, None), stream_position=1)
         if known is None:
             txn.create(main, moved)
         else:
             txn.update(main, moved)
-        txn.create(main.child("1"), version_at(files, 1, stored, self.home))
+        txn.create(
+            main.child("1"), version_at(files, first, self.home.author, self.home.clock.now_ms())
+        )
         self._made = find_table(txn, locator)
 
     def _complete(self, txn: Transaction) -> None:
@@ -263,11 +266,17 @@ class Registration:
         """
         locator = locator_of(self.table)
         require_namespace(txn, self.table.parent)
-        # Whoever purges a table at the same place waits for this, or this for them.
-        txn.claim(self._path)
+        # Whoever purges or registers a table at the same place waits for this, or this for them.
+        for place in places_of(self._path):
+            txn.claim(place)
+        self._require_unpurged(txn)
+        stage = parse_stage(f"{self._path}/")
+        if stage is not None:
+            # What somebody left here may be on its way out.
+            txn.depends_on(stage[1])
         if txn.find(locator) is not None and not self._make_way(txn):
             return
-        self._require_fitting()
+        self._require_fitting(txn)
         files = BranchFiles(self.versions.place_of(self._path), self._path, None)
         if not list_versions(files.place.store, files.directory):
             msg = f"there is no table at {quote(self.location)}: no version is there"
@@ -288,9 +297,25 @@ class Registration:
         self.trash.drop_table(txn, known, None)
         return True
 
-    def _require_fitting(self) -> None:
-        """Refuse a location that lies in another table's, or is being purged."""
-        view = self.versions.metastore.begin()  # read with no part in the transaction
+    def _require_unpurged(self, txn: Transaction) -> None:
+        """Refuse a place where a table was purged: whoever did may sleep, and delete more later."""
+        try:
+            for place in places_of(self._path):
+                txn.depends_on(place)
+        except ConcurrentModificationError as exc:
+            msg = (
+                f"a table was purged at {quote(self.location)}, and what lies there now could be"
+                " deleted with it: copy the table to another place and register that"
+            )
+            raise InvalidInputError(msg) from exc
+
+    def _require_fitting(self, txn: Transaction) -> None:
+        """Refuse a location that another table has, or lies in, or that is being purged.
+
+        Every table has versions of its own: two of them in one directory would give out the same
+        numbers.
+        """
+        view = self.versions.metastore.begin(at=txn.seq)  # no part of the transaction
         for namespace in view.children(ROOT):
             for other in tables_in(view, namespace.locator):
                 if not overlaps(other.location, self._path):
@@ -298,12 +323,15 @@ class Registration:
                 if other.value.dropped is not None and other.value.dropped.purging:
                     msg = f"the table at {quote(self.location)} is being purged"
                     raise InvalidTableStateError(msg)
-                if other.location != self._path:
-                    msg = (
-                        f"{quote(self.location)} cannot be the location of a table: table"
-                        f" {quote(str(other.id))} lies at {quote(other.location)}"
-                    )
-                    raise InvalidInputError(msg)
+                raise self._not_free(other)
+
+    def _not_free(self, other: LanceTable) -> InvalidInputError:
+        told, where = quote(str(other.id)), quote(other.location)
+        drop = other.value.dropped
+        if drop is not None:
+            told = f"{quote(drop.name)}, which was dropped,"
+        msg = f"{quote(self.location)} cannot be the location of a table: table {told} lies at"
+        return InvalidInputError(f"{msg} {where}")
 
     def finish(self) -> TableInfo:
         """Tell where it is."""
@@ -323,6 +351,7 @@ class Deregistration:
 
     home: Home
     info: Info
+    versions: LanceVersions
     table: ObjectId
     require: Callable[[Transaction, ObjectId], LanceTable]
     _gone: LanceTable | None = None
@@ -348,6 +377,8 @@ class Deregistration:
         found = self.require(txn, self.table)
         namespace = cast("Namespace", txn.get(found.locator.parent).value)
         require_unprotected(self.table, found.value, namespace)
+        # Whoever looks at the bytes alone has to find what the catalog told of them.
+        self.versions.complete(txn.seq, found)
         txn.delete(found.locator, cascade=True)
         self._gone = found
 

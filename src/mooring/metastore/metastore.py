@@ -15,14 +15,14 @@ from mooring.identifiers import quote
 from mooring.metastore.chain import CommitChain
 from mooring.metastore.committer import Committer
 from mooring.metastore.dialect import DOCUMENT
-from mooring.metastore.entry import decode_record
+from mooring.metastore.entry import Entry, decode_record
 from mooring.metastore.layout import log_path
 from mooring.metastore.sweep import find_leftovers, sweep
 from mooring.metastore.transaction import Transaction
 from mooring.metastore.vacuum import find_strays, vacuum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from mooring.clock import Clock, IdSource
     from mooring.metastore.dialect import Dialect
@@ -125,11 +125,8 @@ class Metastore:
             TransactionNotFoundError: no committed transaction has this id.
         """
         newest = self.chain.snapshot()
-        # Without a log it is among those that this process knows, or nowhere.
         known = newest.timeline.committed_at(txn_id)
-        is_older = known is None and self.chain.is_committed(txn_id)
-        last = newest.timeline.begins_at if is_older else known or 0
-        for seq, entry in self.chain.backwards(last):
+        for seq, entry in self.chain.backwards(known or newest.timeline.begins_at):
             for record in entry.records:
                 if record.txn_id == txn_id:
                     return seq, record
@@ -203,6 +200,21 @@ class Metastore:
         before = self._clock.now_ms() - older_than_ms
         found = find_strays(self.store, self.chain, before)
         return found if dry_run or not found else vacuum(self.store, self.chain, found, self._ids)
+
+    def give_up(self, tokens: Iterable[str]) -> None:
+        """Let no transaction commit any more that depends on one of these.
+
+        Raises:
+            UnknownOutcomeError: the store never said whether they are given up.
+        """
+        wanted = set(tokens)
+        while True:
+            newest = self.chain.settle()
+            fresh = tuple(sorted(one for one in wanted if not self.chain.timeline.is_aborted(one)))
+            if not fresh:
+                return
+            if self.chain.append(newest + 1, Entry(nonce=self._ids.new_id(), aborted=fresh)):
+                return
 
     def run(self, work: Callable[[Transaction], T], *, message: str | None = None) -> T:
         """Do work in a transaction, again on the new state where somebody else was first.

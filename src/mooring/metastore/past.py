@@ -91,7 +91,10 @@ def _changes(revisions: list[Revision]) -> Iterator[Change]:
         if dropped is not None and dropped.purging:
             action, state = "purge", "purging"
         was_dropped = dropped is not None
-        yield Change(action, state, one.record.by, one.record.end_ms)
+        # A table is made before its first version, which the same transaction makes.
+        is_first = one.operation is Operation.CREATE
+        at_ms = one.record.start_ms if is_first else one.record.end_ms
+        yield Change(action, state, one.record.by, at_ms)
 
 
 def _act(one: Revision, *, was_dropped: bool, is_dropped: bool) -> tuple[str, str]:

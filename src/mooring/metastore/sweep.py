@@ -57,13 +57,20 @@ def find_leftovers(store: Store, chain: CommitChain, written_before_ms: int) -> 
         if newest_ms < written_before_ms and not _is_wanted(chain, txn_id):
             paths = tuple(path for path, _, _ in own)
             leftovers.append(Leftover(txn_id, paths, sum(size for _, size, _ in own), newest_ms))
-    return leftovers
+    committed = chain.committed(one.txn_id for one in leftovers)
+    return [one for one in leftovers if one.txn_id not in committed]
 
 
 def sweep(
     store: Store, chain: CommitChain, leftovers: Sequence[Leftover], ids: IdSource
 ) -> list[Leftover]:
     """Give transactions up, then delete what they left; return those that did not commit after all.
+
+    Args:
+        store: The metastore's store.
+        chain: Its commits.
+        leftovers: Of transactions that were not committed when these were found.
+        ids: Makes nonces.
 
     Raises:
         UnknownOutcomeError: the store never said whether they are given up: nothing was deleted.

@@ -9,6 +9,7 @@ hold the transaction's id: nobody looks at them until the chain names it.
 from __future__ import annotations
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -38,7 +39,7 @@ from mooring.metastore.locator import Kind, Locator
 from mooring.metastore.model import decode_object, encode_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mooring.clock import Clock, IdSource
     from mooring.metastore.chain import CommitChain, Snapshot
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "Transaction"]
 
+_AT_ONCE = 16
 _NAMED = {Kind.NAMESPACE, Kind.TABLE}
 Object = TypeVar("Object", bound="MetaObject")
 
@@ -116,7 +118,7 @@ class Transaction:
         self._dialect = dialect
         self._message = message
         self._start_ms = clock.now_ms()
-        self.id = dialect.txn_id(self._start_ms, str(uuid.UUID(ids.new_id())))
+        self.id = dialect.txn_id(self._start_ms, str(uuid.UUID(ids.new_id(), version=4)))
         self.is_read_only = is_read_only
         self.seq = state.seq
         # Of its own: that of the chain may have gone on to where this state is forgotten.
@@ -268,7 +270,7 @@ class Transaction:
         parent = self._require(locator.parent)
         if self._resolve(locator) is not None:
             raise _taken(locator)
-        own = value.assigned_id or object_id or str(uuid.UUID(self._id_source.new_id()))
+        own = value.assigned_id or object_id or str(uuid.UUID(self._id_source.new_id(), version=4))
         ids = (*parent, own)
         if self._look(ids) is not None:
             raise _taken(locator)
@@ -528,8 +530,7 @@ class Transaction:
     def _stage(self, record: Record) -> list[str]:
         """Write the files of the layout; nobody looks at them before the commit."""
         files = dict(self._dialect.files(record, self._view()))
-        for path, body in files.items():
-            self._store.put(path, body)
+        _put_all(self._store, files)
         return list(files)
 
     def _view(self) -> View:
@@ -548,6 +549,17 @@ class Transaction:
         if self.committed_at is not None:
             msg = "the transaction is committed: begin another"
             raise InvalidInputError(msg)
+
+
+def _put_all(store: Store, files: Mapping[str, bytes]) -> None:
+    """Write several small objects, in no particular order; to a service some at once."""
+    is_service = "://" in store.location("")
+    if len(files) < 2 or not is_service:  # noqa: PLR2004  # one needs no threads
+        for path, body in files.items():
+            store.put(path, body)
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as writers:
+        list(writers.map(store.put, files, files.values()))
 
 
 def _taken(locator: Locator) -> ConflictError:

@@ -28,10 +28,10 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import ObjectId, quote
-from mooring.metastore.lance_table import find_table, locator_of, move_table, tables_in
+from mooring.metastore.lance_table import check_names, find_table, locator_of, move_table, tables_in
 from mooring.metastore.locator import ROOT, Locator
 from mooring.metastore.model import Drop, Namespace, Table
-from mooring.namespace.locations import is_outside, overlaps
+from mooring.namespace.locations import is_outside, overlaps, places_of
 from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.states import TRASH
 
@@ -80,9 +80,9 @@ class Trash:
 
     # -- looking ---------------------------------------------------------------------------------
 
-    def read(self) -> list[DroppedObject]:
-        """Read the whole trash, sorted by identifier."""
-        found = self._objects(self._metastore.begin())
+    def read(self, at: int | None = None) -> list[DroppedObject]:
+        """Read the whole trash, now or in the state of an entry, sorted by identifier."""
+        found = self._objects(self._metastore.begin(at=at))
         return sorted(found, key=lambda one: (one.id, one.record.seq))
 
     def _objects(self, view: Transaction) -> Iterator[DroppedObject]:
@@ -110,11 +110,13 @@ class Trash:
         """Return the dropped tables that can come back."""
         return [one for one in self.read() if one.table and not one.record.purging]
 
-    def newest_of(self, object_id: ObjectId, *, is_table: bool = True) -> DroppedObject | None:
+    def newest_of(
+        self, object_id: ObjectId, *, is_table: bool = True, at: int | None = None
+    ) -> DroppedObject | None:
         """Return the newest drop of an identifier that can come back."""
         found = [
             one
-            for one in self.read()
+            for one in self.read(at)
             if one.id == object_id and (one.table is not None) is is_table
         ]
         alive = [one for one in found if not one.record.purging]
@@ -175,18 +177,16 @@ class Trash:
 
     # -- undropping ------------------------------------------------------------------------------
 
-    def undrop_table(self, txn: Transaction, table: ObjectId, new: ObjectId) -> bool:
+    def undrop_table(self, txn: Transaction, table: ObjectId, new: ObjectId) -> None:
         """Bring the newest drop of a table back, within a transaction.
-
-        Returns:
-            False where it changed since it was found: try again.
 
         Raises:
             TableNotFoundError: nothing dropped has this identifier.
             NamespaceNotFoundError: the namespace it would lie in is not there.
             TableAlreadyExistsError: the identifier is taken.
         """
-        found = self.newest_of(table)
+        # Of the same state, and no part of the transaction: others may drop what they like.
+        found = self.newest_of(table, at=txn.seq)
         if found is None or found.table is None:
             live = find_table(txn, locator_of(table)) is not None
             why = "is live: there is nothing to undrop" if live else "is not in the trash"
@@ -197,23 +197,20 @@ class Trash:
         if txn.find(target) is not None:
             msg = f"there is a table {quote(str(new))} already"
             raise TableAlreadyExistsError(msg)
-        if not _is_unchanged(txn, found):
-            return False
         move_table(txn, found.locator, target, _dropped(found.table.value, None))
-        return True
 
-    def undrop_namespace(self, txn: Transaction, namespace: ObjectId) -> int | None:
+    def undrop_namespace(self, txn: Transaction, namespace: ObjectId) -> int:
         """Bring the newest drop of a namespace back, within a transaction.
 
         Returns:
-            How many objects came back; None where it changed since it was found.
+            How many objects came back.
 
         Raises:
             NamespaceNotFoundError: nothing dropped has this identifier.
             NamespaceAlreadyExistsError: the identifier is taken.
             InvalidTableStateError: part of it is being purged.
         """
-        found = self.newest_of(namespace, is_table=False)
+        found = self.newest_of(namespace, is_table=False, at=txn.seq)
         if found is None:
             msg = f"no dropped namespace is named {quote(str(namespace))}"
             raise NamespaceNotFoundError(msg)
@@ -221,11 +218,11 @@ class Trash:
         if txn.find(target) is not None:
             msg = f"there is a namespace {quote(str(namespace))} already"
             raise NamespaceAlreadyExistsError(msg)
-        if not _is_unchanged(txn, found):
-            return None
         inside = [cast("Table", child.value) for child in txn.children(found.locator)]
-        if any(table.dropped and table.dropped.purging for table in inside):
-            msg = f"a table of namespace {quote(str(namespace))} is being purged"
+        drops = [table.dropped for table in inside if table.dropped is not None]
+        purged = next((drop.name for drop in drops if drop.purging), None)
+        if purged is not None:
+            msg = f"table {quote(str(namespace.child(purged)))} is being purged: finish that first"
             raise InvalidTableStateError(msg)
         value = cast("Namespace", txn.get(found.locator).value)
         txn.update(found.locator, replace(value, dropped=None))
@@ -250,6 +247,9 @@ class Trash:
         marked, lone = self._metastore.run(
             lambda txn: self._mark(txn, tables), message="purge: mark"
         )
+        # No table ever gets the place again: this purge may sleep before it deletes, while another
+        # comes to the end.
+        self._metastore.give_up(lone)
         for one in marked:
             if one.table is not None and one.table.location in lone:
                 self._delete_files(one, one.table.location, progress)
@@ -272,7 +272,8 @@ class Trash:
                 value = _dropped(one.table.value, replace(drop, purging=True))
                 txn.update(one.locator, value)
             # Whoever registers a table at the same place waits for this, or this for them.
-            txn.claim(one.table.location)
+            for place in places_of(one.table.location):
+                txn.claim(place)
             marked.append(one)
         purged = {one.locator for one in marked}
         used = {
@@ -323,6 +324,7 @@ def require_namespace(txn: Transaction, namespace: ObjectId) -> Found:
     Raises:
         NamespaceNotFoundError: there is no such namespace.
     """
+    check_names(namespace)
     found = txn.find(locator_of(namespace)) if namespace.level == 1 else None
     if found is None:
         msg = f"there is no namespace {quote(str(namespace))}"

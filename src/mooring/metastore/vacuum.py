@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mooring.clock import IdSource
     from mooring.metastore.chain import CommitChain
     from mooring.metastore.entry import Change
+    from mooring.metastore.model import MetaObject
     from mooring.store import ObjectMeta, Store
 
 __all__ = ["LOCATION", "Stray", "find_strays", "vacuum"]
@@ -53,33 +54,45 @@ class _Names:
 
     def __init__(self, store: Store) -> None:
         self._root = f"{store.location('').rstrip('/')}/"
-        self._paths: set[str] = set()
+        self._files: set[str] = set()
+        self._directories: set[str] = set()
 
     def add(self, changes: Iterable[Change]) -> None:
+        """Note what objects name, as far as they are not deleted."""
         for change in changes:
             if change.kind in {Kind.DELTA, Kind.STREAM} and change.body is not None:
-                self._paths.update(map(self._relative, _named_by(change, change.body)))
+                self._note(decode_object(change.body, "/".join(change.ids)))
+
+    def _note(self, value: MetaObject) -> None:
+        match value:
+            case Delta(manifest=manifest):
+                for file in manifest.files:
+                    self._note_file(self._relative(file.path))
+            case Stream(properties=properties) if LOCATION in properties:
+                directory = self._relative(properties[LOCATION])
+                self._directories.add(directory)
+                # One that lies within what was written under an id keeps all of that.
+                stage = parse_stage(f"{directory}/")
+                if stage is not None:
+                    self._directories.add(stage[0])
+            case _:
+                pass
+
+    def _note_file(self, path: str) -> None:
+        self._files.add(path)
+        stage = parse_stage(path)
+        if stage is not None and _is_table(stage[0]):
+            self._directories.add(stage[0])
 
     def __contains__(self, path: str) -> bool:
-        return path in self._paths
+        """Whether a path is named, or a directory that it lies in."""
+        parts = path.split("/")
+        above = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+        return path in self._files or bool(above & self._directories)
 
     def _relative(self, path: str) -> str:
         """Return a path relative to the root also where it was written out in full."""
         return path.removeprefix(self._root).rstrip("/")
-
-
-def _named_by(change: Change, body: bytes) -> Iterator[str]:
-    match decode_object(body, "/".join(change.ids)):
-        case Delta(manifest=manifest):
-            for file in manifest.files:
-                yield file.path
-                stage = parse_stage(file.path)
-                if stage is not None and _is_table(stage[0]):
-                    yield stage[0]
-        case Stream(properties=properties) if LOCATION in properties:
-            yield properties[LOCATION]
-        case _:
-            return
 
 
 def find_strays(store: Store, chain: CommitChain, written_before_ms: int) -> list[Stray]:

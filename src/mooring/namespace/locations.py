@@ -11,7 +11,7 @@ from mooring.identifiers import check_name, quote
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["check_allowed", "check_location", "is_outside", "overlaps"]
+__all__ = ["check_allowed", "check_location", "is_outside", "overlaps", "places_of"]
 
 
 def is_outside(location: str) -> bool:
@@ -81,3 +81,11 @@ def check_allowed(prefixes: Iterable[str]) -> None:
 def overlaps(one: str, other: str) -> bool:
     """Whether two locations are the same, or one lies in the other."""
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def places_of(location: str) -> list[str]:
+    """Return a location below the root and those it lies in; one outside stands for itself."""
+    if is_outside(location):
+        return [location]
+    parts = location.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]

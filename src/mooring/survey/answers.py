@@ -15,7 +15,7 @@ from mooring.survey.questions import QUESTIONS
 from mooring.survey.subject import IgnoredError, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["FAILED", "IGNORED", "NO", "REFUSED", "YES", "Answer", "survey"]
 
@@ -38,9 +38,15 @@ class Answer:
     reason: str | None = None
 
 
-def survey(namespace: Any) -> Iterator[Answer]:  # noqa: ANN401  # any implementation
-    """Ask a catalog everything; it should be an empty one to throw away."""
-    subject = Subject(namespace)
+def survey(namespace: Any, root: str, within: Sequence[str] = ()) -> Iterator[Answer]:  # noqa: ANN401  # any implementation
+    """Ask a catalog everything; it should be an empty one to throw away.
+
+    Args:
+        namespace: The catalog.
+        root: Where it lies.
+        within: The namespace of its tables, where they need one.
+    """
+    subject = Subject(namespace, root, within)
     for title, asked in QUESTIONS.items():
         yield _answer(title, asked, subject)
 

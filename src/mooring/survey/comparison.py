@@ -1,4 +1,4 @@
-"""Every mode of a directory catalog beside the reference implementation, on throw-away catalogs."""
+"""Every kind of catalog beside the reference implementation, on throw-away catalogs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "compare"]
 
-_OURS, _REFERENCE = "mooring.DirectoryNamespace", "dir"
+_DIRECTORY, _METASTORE, _REFERENCE = (
+    "mooring.DirectoryNamespace",
+    "mooring.MetastoreNamespace",
+    "dir",
+)
+# The namespace of a metastore's tables, which need one.
+_WITHIN = ("main",)
 _PLAIN: Mapping[str, str] = {"manifest_enabled": "false"}
 _MANIFEST: Mapping[str, str] = {"dir_listing_enabled": "false"}
 COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "plain": (_OURS, _PLAIN),
-    "compatibility": (_OURS, {}),
-    "manifest": (_OURS, _MANIFEST),
+    "plain": (_DIRECTORY, _PLAIN),
+    "compatibility": (_DIRECTORY, {}),
+    "manifest": (_DIRECTORY, _MANIFEST),
+    "metastore": (_METASTORE, {}),
     "pylance plain": (_REFERENCE, _PLAIN),
     "pylance compatibility": (_REFERENCE, {}),
     "pylance manifest": (_REFERENCE, _MANIFEST),
@@ -45,13 +52,15 @@ def compare(tell: Callable[[str, str], None] | None = None) -> list[dict[str, ob
             tell(column, f"{number} of {len(COLUMNS)}")
         with tempfile.TemporaryDirectory(prefix="mooring-survey-") as root:
             namespace = spec.connect(implementation, {"root": root, **properties})
-            answers[column] = {found.question: found for found in survey(namespace)}
+            within = _WITHIN if implementation == _METASTORE else ()
+            found = survey(namespace, root, within)
+            answers[column] = {one.question: one for one in found}
     return [_row(question, answers) for question in QUESTIONS]
 
 
 def _row(question: str, answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, object]:
     found = {column: answers[column][question] for column in COLUMNS}
-    ours = [answer for column, answer in found.items() if COLUMNS[column][0] == _OURS]
+    ours = [answer for column, answer in found.items() if COLUMNS[column][0] != _REFERENCE]
     note = next((answer.reason for answer in ours if answer.answer != YES), None)
     return {
         "operation": question,

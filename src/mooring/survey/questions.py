@@ -125,16 +125,16 @@ def _create_table(subject: Subject) -> None:
 
 @_question("create_table, mode exist_ok")
 def _create_again(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("create_table", make_body(rows=9), id=[name], mode="exist_ok")
-    expect(that=subject.count(name) == len(range(4)), what="the rows changed")
+    table = subject.table()
+    subject.ask("create_table", make_body(rows=9), id=table, mode="exist_ok")
+    expect(that=subject.count(table) == len(range(4)), what="the rows changed")
 
 
 @_question("create_table, mode overwrite")
 def _overwrite(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("create_table", make_body(rows=9), id=[name], mode="overwrite")
-    expect(that=subject.count(name) == len(range(9)), what="the rows stayed")
+    table = subject.table()
+    subject.ask("create_table", make_body(rows=9), id=table, mode="overwrite")
+    expect(that=subject.count(table) == len(range(9)), what="the rows stayed")
 
 
 @_question("create_table, an absent namespace is refused")
@@ -145,34 +145,38 @@ def _create_nowhere(subject: Subject) -> None:
 
 @_question("declare_table")
 def _declare(subject: Subject) -> None:
-    name = subject.name()
-    subject.ask("declare_table", id=[name])
-    subject.ask("table_exists", id=[name])
+    table = subject.place()
+    subject.ask("declare_table", id=table)
+    subject.ask("table_exists", id=table)
 
 
 @_question("describe_table")
 def _describe(subject: Subject) -> None:
-    found = subject.ask("describe_table", id=[subject.table()], load_detailed_metadata=True)
+    found = subject.ask("describe_table", id=subject.table(), load_detailed_metadata=True)
     expect(that=found.version == 1 and found.var_schema is not None, what="details are missing")
 
 
 @_question("table_exists")
 def _exists(subject: Subject) -> None:
-    subject.ask("table_exists", id=[subject.table()])
-    expect(that=is_refused(subject, "table_exists", id=["absent"]), what="an absent one exists")
+    subject.ask("table_exists", id=subject.table())
+    expect(
+        that=is_refused(subject, "table_exists", id=[*subject.within, "absent"]),
+        what="an absent one exists",
+    )
 
 
 @_question("list_tables")
 def _list_tables(subject: Subject) -> None:
-    name = subject.table()
-    expect(that=name in subject.ask("list_tables", id=[]).tables, what="it is not listed")
+    table = subject.table()
+    found = subject.ask("list_tables", id=subject.within).tables
+    expect(that=table[-1] in found, what="it is not listed")
 
 
 @_question("list_all_tables")
 def _list_all(subject: Subject) -> None:
-    name = subject.table()
+    table = subject.table()
     found = subject.ask("list_all_tables").tables
-    expect(that=any(name in one for one in found), what="it is not listed")
+    expect(that=any(table[-1] in one for one in found), what="it is not listed")
 
 
 @_question("register_table")
@@ -180,20 +184,20 @@ def _register(subject: Subject) -> None:
     _registered(subject)
 
 
-def _registered(subject: Subject, **fields: Any) -> str:  # noqa: ANN401  # a request's fields
-    name = subject.table()
-    location = subject.ask("describe_table", id=[name]).location.rstrip("/").rpartition("/")[2]
-    subject.ask("deregister_table", id=[name])
+def _registered(subject: Subject, **fields: Any) -> list[str]:  # noqa: ANN401  # a request's fields
+    table = subject.table()
+    location = subject.locate(table)
+    subject.ask("deregister_table", id=table)
     # The same name: in a plain directory it is given by the location.
-    subject.ask("register_table", id=[name], location=location, **fields)
-    subject.ask("table_exists", id=[name])
-    return name
+    subject.ask("register_table", id=table, location=location, **fields)
+    subject.ask("table_exists", id=table)
+    return table
 
 
 @_question("register_table, properties")
 def _register_properties(subject: Subject) -> None:
-    name = _registered(subject, properties={"owner": "me"})
-    found = subject.ask("describe_table", id=[name]).properties or {}
+    table = _registered(subject, properties={"owner": "me"})
+    found = subject.ask("describe_table", id=table).properties or {}
     expect(that=found.get("owner") == "me", what="the properties are gone")
 
 
@@ -202,7 +206,7 @@ def _register_over(subject: Subject) -> None:
     space = subject.namespace()
     for name, rows in (("old", 4), ("new", 9)):
         subject.ask("create_table", make_body(rows=rows), id=[space, name])
-    location = subject.ask("describe_table", id=[space, "new"]).location.rpartition("/")[2]
+    location = subject.locate([space, "new"])
     subject.ask("deregister_table", id=[space, "new"])
     subject.ask("register_table", id=[space, "old"], location=location, mode="overwrite")
     found = subject.ask("count_table_rows", id=[space, "old"]).count
@@ -211,24 +215,24 @@ def _register_over(subject: Subject) -> None:
 
 @_question("deregister_table")
 def _deregister(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("deregister_table", id=[name])
-    expect(that=is_refused(subject, "describe_table", id=[name]), what="it is still there")
+    table = subject.table()
+    subject.ask("deregister_table", id=table)
+    expect(that=is_refused(subject, "describe_table", id=table), what="it is still there")
 
 
 @_question("rename_table")
 def _rename(subject: Subject) -> None:
-    name, new = subject.table(), subject.name()
-    subject.ask("rename_table", id=[name], new_table_name=new)
+    table, new = subject.table(), subject.place()
+    subject.ask("rename_table", id=table, new_table_name=new[-1])
     expect(that=subject.count(new) == len(range(4)), what="the rows are gone")
-    expect(that=is_refused(subject, "table_exists", id=[name]), what="the old name stayed")
+    expect(that=is_refused(subject, "table_exists", id=table), what="the old name stayed")
 
 
 @_question("drop_table")
 def _drop(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("drop_table", id=[name])
-    expect(that=is_refused(subject, "table_exists", id=[name]), what="it is still there")
+    table = subject.table()
+    subject.ask("drop_table", id=table)
+    expect(that=is_refused(subject, "table_exists", id=table), what="it is still there")
 
 
 # -- rows ----------------------------------------------------------------------------------------
@@ -236,93 +240,93 @@ def _drop(subject: Subject) -> None:
 
 @_question("insert_into_table")
 def _insert(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("insert_into_table", make_body(4), id=[name])
-    expect(that=subject.count(name) == len(range(8)), what="the rows are missing")
+    table = subject.table()
+    subject.ask("insert_into_table", make_body(4), id=table)
+    expect(that=subject.count(table) == len(range(8)), what="the rows are missing")
 
 
 @_question("insert_into_table, mode overwrite")
 def _insert_over(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("insert_into_table", make_body(rows=1), id=[name], mode="overwrite")
-    expect(that=subject.count(name) == 1, what="the old rows stayed")
+    table = subject.table()
+    subject.ask("insert_into_table", make_body(rows=1), id=table, mode="overwrite")
+    expect(that=subject.count(table) == 1, what="the old rows stayed")
 
 
 @_question("insert_into_table, a declared table")
 def _insert_first(subject: Subject) -> None:
-    name = subject.name()
-    subject.ask("declare_table", id=[name])
-    subject.ask("insert_into_table", make_body(), id=[name])
-    expect(that=subject.count(name) == len(range(4)), what="the rows are missing")
+    table = subject.place()
+    subject.ask("declare_table", id=table)
+    subject.ask("insert_into_table", make_body(), id=table)
+    expect(that=subject.count(table) == len(range(4)), what="the rows are missing")
 
 
 @_question("insert_into_table, branch")
 def _insert_branch(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("create_table_branch", id=[name], name="dev")
-    subject.ask("insert_into_table", make_body(4), id=[name], branch="dev")
-    expect(that=subject.count(name) == len(range(4)), what="it went to main")
-    found = subject.ask("count_table_rows", id=[name], branch="dev").count
+    table = subject.table()
+    subject.ask("create_table_branch", id=table, name="dev")
+    subject.ask("insert_into_table", make_body(4), id=table, branch="dev")
+    expect(that=subject.count(table) == len(range(4)), what="it went to main")
+    found = subject.ask("count_table_rows", id=table, branch="dev").count
     expect(that=found == len(range(8)), what="it did not arrive")
 
 
 @_question("merge_insert_into_table")
 def _merge(subject: Subject) -> None:
-    name = subject.table()
+    table = subject.table()
     subject.ask(
         "merge_insert_into_table",
         make_body(2),
-        id=[name],
+        id=table,
         on=["n"],
         when_matched_update_all=True,
         when_not_matched_insert_all=True,
     )
-    expect(that=subject.count(name) == len(range(6)), what="the rows are not merged")
+    expect(that=subject.count(table) == len(range(6)), what="the rows are not merged")
 
 
 @_question("merge_insert_into_table, deletion by a condition")
 def _merge_delete(subject: Subject) -> None:
-    name = subject.table()
+    table = subject.table()
     subject.ask(
         "merge_insert_into_table",
         make_body(2),
-        id=[name],
+        id=table,
         on=["n"],
         when_matched_update_all=True,
         when_not_matched_by_source_delete=True,
         when_not_matched_by_source_delete_filt="n = 0",
     )
-    expect(that=subject.count(name) == len(range(3)), what="the condition does not count")
+    expect(that=subject.count(table) == len(range(3)), what="the condition does not count")
 
 
 @_question("update_table")
 def _update(subject: Subject) -> None:
-    name = subject.table()
-    done = subject.ask("update_table", id=[name], updates=[["n", "n + 9"]], predicate="n = 1")
+    table = subject.table()
+    done = subject.ask("update_table", id=table, updates=[["n", "n + 9"]], predicate="n = 1")
     expect(that=done.updated_rows == 1, what="other rows changed")
 
 
 @_question("update_table, properties")
 def _update_properties(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("update_table", id=[name], updates=[["n", "n"]], properties={"owner": "me"})
-    found = subject.ask("describe_table", id=[name]).properties or {}
+    table = subject.table()
+    subject.ask("update_table", id=table, updates=[["n", "n"]], properties={"owner": "me"})
+    found = subject.ask("describe_table", id=table).properties or {}
     expect(that=found.get("owner") == "me", what="the properties are gone")
 
 
 @_question("delete_from_table")
 def _delete(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("delete_from_table", id=[name], predicate="n < 2")
-    expect(that=subject.count(name) == len(range(2)), what="the rows stayed")
+    table = subject.table()
+    subject.ask("delete_from_table", id=table, predicate="n < 2")
+    expect(that=subject.count(table) == len(range(2)), what="the rows stayed")
 
 
 @_question("restore_table")
 def _restore(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("delete_from_table", id=[name], predicate="true")
-    subject.ask("restore_table", id=[name], version=1)
-    expect(that=subject.count(name) == len(range(4)), what="the rows did not come back")
+    table = subject.table()
+    subject.ask("delete_from_table", id=table, predicate="true")
+    subject.ask("restore_table", id=table, version=1)
+    expect(that=subject.count(table) == len(range(4)), what="the rows did not come back")
 
 
 # -- queries -------------------------------------------------------------------------------------
@@ -339,50 +343,50 @@ def _plain(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  # a request's fiel
 
 @_question("query_table")
 def _query(subject: Subject) -> None:
-    found = _rows(subject.ask("query_table", id=[subject.table()], **_plain(filter="n > 1")))
+    found = _rows(subject.ask("query_table", id=subject.table(), **_plain(filter="n > 1")))
     expect(that=found.num_rows == len(range(2)), what="the filter does not count")
 
 
 @_question("query_table, vector")
 def _query_vector(subject: Subject) -> None:
     vector = QueryTableRequestVector(single_vector=[3.0, 1.0])
-    found = _rows(subject.ask("query_table", id=[subject.table()], vector=vector, k=1))
+    found = _rows(subject.ask("query_table", id=subject.table(), vector=vector, k=1))
     expect(that=found["n"].to_pylist() == [3], what="the nearest row is another")
 
 
 @_question("query_table, full text")
 def _query_text(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("create_table_scalar_index", id=[name], column="word", index_type="FTS")
+    table = subject.table()
+    subject.ask("create_table_scalar_index", id=table, column="word", index_type="FTS")
     text = {"string_query": {"query": "2", "columns": ["word"]}}
-    found = _rows(subject.ask("query_table", id=[name], **_plain(full_text_query=text)))
+    found = _rows(subject.ask("query_table", id=table, **_plain(full_text_query=text)))
     expect(that=found["n"].to_pylist() == [2], what="other rows were found")
 
 
 @_question("query_table, version")
 def _query_version(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("delete_from_table", id=[name], predicate="true")
-    found = _rows(subject.ask("query_table", id=[name], **_plain(version=1)))
+    table = subject.table()
+    subject.ask("delete_from_table", id=table, predicate="true")
+    found = _rows(subject.ask("query_table", id=table, **_plain(version=1)))
     expect(that=found.num_rows == len(range(4)), what="the version does not count")
 
 
 @_question("count_table_rows")
 def _count(subject: Subject) -> None:
-    found = subject.ask("count_table_rows", id=[subject.table()], predicate="n > 1").count
+    found = subject.ask("count_table_rows", id=subject.table(), predicate="n > 1").count
     expect(that=found == len(range(2)), what="the filter does not count")
 
 
 @_question("explain_table_query_plan")
 def _explain(subject: Subject) -> None:
-    name = subject.table()
-    query = spec.QueryTableRequest(id=[name], **_plain(filter="n > 1"))
-    subject.ask("explain_table_query_plan", id=[name], query=query)
+    table = subject.table()
+    query = spec.QueryTableRequest(id=table, **_plain(filter="n > 1"))
+    subject.ask("explain_table_query_plan", id=table, query=query)
 
 
 @_question("analyze_table_query_plan")
 def _analyze(subject: Subject) -> None:
-    subject.ask("analyze_table_query_plan", id=[subject.table()], **_plain(filter="n > 1"))
+    subject.ask("analyze_table_query_plan", id=subject.table(), **_plain(filter="n > 1"))
 
 
 # -- columns and metadata ------------------------------------------------------------------------
@@ -391,46 +395,46 @@ def _analyze(subject: Subject) -> None:
 @_question("alter_table_add_columns")
 def _add_columns(subject: Subject) -> None:
     new = [{"name": "m", "expression": "n * 2"}]
-    subject.ask("alter_table_add_columns", id=[subject.table()], new_columns=new)
+    subject.ask("alter_table_add_columns", id=subject.table(), new_columns=new)
 
 
 @_question("alter_table_alter_columns")
 def _alter_columns(subject: Subject) -> None:
     changed = [{"path": "n", "rename": "m"}]
-    subject.ask("alter_table_alter_columns", id=[subject.table()], alterations=changed)
+    subject.ask("alter_table_alter_columns", id=subject.table(), alterations=changed)
 
 
 @_question("alter_table_drop_columns")
 def _drop_columns(subject: Subject) -> None:
-    subject.ask("alter_table_drop_columns", id=[subject.table()], columns=["word"])
+    subject.ask("alter_table_drop_columns", id=subject.table(), columns=["word"])
 
 
 @_question("alter_table_backfill_columns")
 def _backfill(subject: Subject) -> None:
-    name = subject.table()
+    table = subject.table()
     new = [{"name": "m", "computed": "n * 2"}]
-    subject.ask("alter_table_add_columns", id=[name], new_columns=new)
-    subject.ask("alter_table_backfill_columns", id=[name], column="m")
+    subject.ask("alter_table_add_columns", id=table, new_columns=new)
+    subject.ask("alter_table_backfill_columns", id=table, column="m")
 
 
 @_question("update_table_schema_metadata")
 def _schema_metadata(subject: Subject) -> None:
-    subject.ask("update_table_schema_metadata", id=[subject.table()], metadata={"a": "b"})
+    subject.ask("update_table_schema_metadata", id=subject.table(), metadata={"a": "b"})
 
 
 @_question("update_field_metadata")
 def _field_metadata(subject: Subject) -> None:
     updates = [{"path": "n", "metadata": {"unit": "s"}}]
-    subject.ask("update_field_metadata", id=[subject.table()], updates=updates)
+    subject.ask("update_field_metadata", id=subject.table(), updates=updates)
 
 
 # -- indexes and statistics ----------------------------------------------------------------------
 
 
-def _indexed(subject: Subject) -> str:
-    name = subject.table()
-    subject.ask("create_table_scalar_index", id=[name], column="n", index_type="BTREE", name="by_n")
-    return name
+def _indexed(subject: Subject) -> list[str]:
+    table = subject.table()
+    subject.ask("create_table_scalar_index", id=table, column="n", index_type="BTREE", name="by_n")
+    return table
 
 
 @_question("create_table_scalar_index")
@@ -442,7 +446,7 @@ def _scalar_index(subject: Subject) -> None:
 def _vector_index(subject: Subject) -> None:
     subject.ask(
         "create_table_index",
-        id=[subject.table()],
+        id=subject.table(),
         column="vector",
         index_type="IVF_FLAT",
         num_partitions=1,
@@ -452,27 +456,27 @@ def _vector_index(subject: Subject) -> None:
 
 @_question("list_table_indices")
 def _list_indices(subject: Subject) -> None:
-    found = subject.ask("list_table_indices", id=[_indexed(subject)]).indexes
+    found = subject.ask("list_table_indices", id=_indexed(subject)).indexes
     expect(that=[one.index_name for one in found] == ["by_n"], what="it is not listed")
 
 
 @_question("describe_table_index_stats")
 def _index_stats(subject: Subject) -> None:
-    name = _indexed(subject)
-    found = subject.ask("describe_table_index_stats", id=[name], index_name="by_n")
+    table = _indexed(subject)
+    found = subject.ask("describe_table_index_stats", id=table, index_name="by_n")
     expect(that=found.num_indexed_rows == len(range(4)), what="rows are not counted")
 
 
 @_question("drop_table_index")
 def _drop_index(subject: Subject) -> None:
-    name = _indexed(subject)
-    subject.ask("drop_table_index", id=[name], index_name="by_n")
-    expect(that=not subject.ask("list_table_indices", id=[name]).indexes, what="it is still there")
+    table = _indexed(subject)
+    subject.ask("drop_table_index", id=table, index_name="by_n")
+    expect(that=not subject.ask("list_table_indices", id=table).indexes, what="it is still there")
 
 
 @_question("get_table_stats")
 def _stats(subject: Subject) -> None:
-    found = subject.ask("get_table_stats", id=[subject.table()])
+    found = subject.ask("get_table_stats", id=subject.table())
     expect(that=found.num_rows == len(range(4)), what="rows are not counted")
 
 
@@ -481,15 +485,15 @@ def _stats(subject: Subject) -> None:
 
 @_question("list_table_versions")
 def _list_versions(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("delete_from_table", id=[name], predicate="n = 1")
-    asked = subject.ask("list_table_versions", id=[name], descending=True).versions
+    table = subject.table()
+    subject.ask("delete_from_table", id=table, predicate="n = 1")
+    asked = subject.ask("list_table_versions", id=table, descending=True).versions
     expect(that=[one.version for one in asked] == [2, 1], what="the order does not count")
 
 
 @_question("describe_table_version")
 def _describe_version(subject: Subject) -> None:
-    found = subject.ask("describe_table_version", id=[subject.table()], version=1)
+    found = subject.ask("describe_table_version", id=subject.table(), version=1)
     expect(that=get(get(found, "version"), "version") == 1, what="it is another")
 
 
@@ -500,8 +504,8 @@ def _create_version(subject: Subject) -> None:
 
 def _next_version(subject: Subject) -> dict[str, Any]:
     """Stage a manifest for a table's second version."""
-    name = subject.table()
-    described = subject.ask("describe_table", id=[name])
+    table = subject.table()
+    described = subject.ask("describe_table", id=table)
     store = open_store(described.location, described.storage_options or {})
     (manifest,) = (one for one in store.list_dir("_versions").files if one.endswith(".manifest"))
     body = store.get(f"_versions/{manifest}")
@@ -509,7 +513,7 @@ def _next_version(subject: Subject) -> dict[str, Any]:
     staged = f"_versions/{number}.manifest-0a1b2c3d"
     store.put(staged, body or b"")
     path = described.location.removeprefix("file://").strip("/")
-    return {"id": [name], "version": 2, "manifest_path": f"{path}/{staged}", "naming_scheme": "V2"}
+    return {"id": table, "version": 2, "manifest_path": f"{path}/{staged}", "naming_scheme": "V2"}
 
 
 @_question("batch_create_table_versions, one")
@@ -525,31 +529,31 @@ def _batch_create_two(subject: Subject) -> None:
 
 @_question("batch_delete_table_versions")
 def _batch_delete(subject: Subject) -> None:
-    name = subject.table()
-    subject.ask("delete_from_table", id=[name], predicate="n = 1")
+    table = subject.table()
+    subject.ask("delete_from_table", id=table, predicate="n = 1")
     ranges = [{"start_version": 1, "end_version": 2}]
-    subject.ask("batch_delete_table_versions", id=[name], ranges=ranges)
-    found = subject.ask("list_table_versions", id=[name]).versions
+    subject.ask("batch_delete_table_versions", id=table, ranges=ranges)
+    found = subject.ask("list_table_versions", id=table).versions
     expect(that=[one.version for one in found] == [2], what="the record is still there")
 
 
 @_question("batch_commit_tables, one")
 def _batch_commit(subject: Subject) -> None:
-    name = subject.name()
-    subject.ask("batch_commit_tables", operations=[{"declare_table": {"id": [name]}}])
-    subject.ask("table_exists", id=[name])
+    table = subject.place()
+    subject.ask("batch_commit_tables", operations=[{"declare_table": {"id": table}}])
+    subject.ask("table_exists", id=table)
 
 
 @_question("batch_commit_tables, several together")
 def _batch_commit_two(subject: Subject) -> None:
-    operations = [{"declare_table": {"id": [subject.name()]}} for _ in range(2)]
+    operations = [{"declare_table": {"id": subject.place()}} for _ in range(2)]
     subject.ask("batch_commit_tables", operations=operations)
 
 
-def _tagged(subject: Subject) -> str:
-    name = subject.table()
-    subject.ask("create_table_tag", id=[name], tag="first", version=1)
-    return name
+def _tagged(subject: Subject) -> list[str]:
+    table = subject.table()
+    subject.ask("create_table_tag", id=table, tag="first", version=1)
+    return table
 
 
 @_question("create_table_tag")
@@ -559,36 +563,36 @@ def _create_tag(subject: Subject) -> None:
 
 @_question("get_table_tag_version")
 def _get_tag(subject: Subject) -> None:
-    found = subject.ask("get_table_tag_version", id=[_tagged(subject)], tag="first")
+    found = subject.ask("get_table_tag_version", id=_tagged(subject), tag="first")
     expect(that=found.version == 1, what="it is another")
 
 
 @_question("list_table_tags")
 def _list_tags(subject: Subject) -> None:
-    found = subject.ask("list_table_tags", id=[_tagged(subject)]).tags
+    found = subject.ask("list_table_tags", id=_tagged(subject)).tags
     expect(that="first" in found, what="it is not listed")
 
 
 @_question("update_table_tag")
 def _update_tag(subject: Subject) -> None:
-    name = _tagged(subject)
-    subject.ask("delete_from_table", id=[name], predicate="n = 1")
-    subject.ask("update_table_tag", id=[name], tag="first", version=2)
-    found = subject.ask("get_table_tag_version", id=[name], tag="first")
+    table = _tagged(subject)
+    subject.ask("delete_from_table", id=table, predicate="n = 1")
+    subject.ask("update_table_tag", id=table, tag="first", version=2)
+    found = subject.ask("get_table_tag_version", id=table, tag="first")
     expect(that=found.version == len(range(2)), what="it stayed")
 
 
 @_question("delete_table_tag")
 def _delete_tag(subject: Subject) -> None:
-    name = _tagged(subject)
-    subject.ask("delete_table_tag", id=[name], tag="first")
-    expect(that=not subject.ask("list_table_tags", id=[name]).tags, what="it is still there")
+    table = _tagged(subject)
+    subject.ask("delete_table_tag", id=table, tag="first")
+    expect(that=not subject.ask("list_table_tags", id=table).tags, what="it is still there")
 
 
-def _branched(subject: Subject) -> str:
-    name = subject.table()
-    subject.ask("create_table_branch", id=[name], name="dev")
-    return name
+def _branched(subject: Subject) -> list[str]:
+    table = subject.table()
+    subject.ask("create_table_branch", id=table, name="dev")
+    return table
 
 
 @_question("create_table_branch")
@@ -598,38 +602,38 @@ def _create_branch(subject: Subject) -> None:
 
 @_question("list_table_branches")
 def _list_branches(subject: Subject) -> None:
-    found = subject.ask("list_table_branches", id=[_branched(subject)]).branches
+    found = subject.ask("list_table_branches", id=_branched(subject)).branches
     expect(that="dev" in found, what="it is not listed")
 
 
 @_question("delete_table_branch")
 def _delete_branch(subject: Subject) -> None:
-    name = _branched(subject)
-    subject.ask("delete_table_branch", id=[name], name="dev")
-    found = subject.ask("list_table_branches", id=[name]).branches
+    table = _branched(subject)
+    subject.ask("delete_table_branch", id=table, name="dev")
+    found = subject.ask("list_table_branches", id=table).branches
     expect(that="dev" not in found, what="it is still there")
 
 
 @_question("describe_transaction")
 def _describe_transaction(subject: Subject) -> None:
-    name = subject.table()
-    done = subject.ask("restore_table", id=[name], version=1)
-    subject.ask("describe_transaction", id=[name, done.transaction_id or "none"])
+    table = subject.table()
+    done = subject.ask("restore_table", id=table, version=1)
+    subject.ask("describe_transaction", id=[*table, done.transaction_id or "none"])
 
 
 @_question("alter_transaction")
 def _alter_transaction(subject: Subject) -> None:
-    name = subject.table()
-    done = subject.ask("restore_table", id=[name], version=1)
+    table = subject.table()
+    done = subject.ask("restore_table", id=table, version=1)
     action = {"set_property_action": {"key": "a", "value": "b"}}
-    subject.ask("alter_transaction", id=[name, done.transaction_id or "none"], actions=[action])
+    subject.ask("alter_transaction", id=[*table, done.transaction_id or "none"], actions=[action])
 
 
 @_question("create_materialized_view")
 def _create_view(subject: Subject) -> None:
     subject.ask(
         "create_materialized_view",
-        id=[subject.name()],
+        id=subject.place(),
         kind="query",
         source_query="SELECT 1",
         output_schema="{}",
@@ -638,4 +642,4 @@ def _create_view(subject: Subject) -> None:
 
 @_question("refresh_materialized_view")
 def _refresh_view(subject: Subject) -> None:
-    subject.ask("refresh_materialized_view", id=[subject.name()])
+    subject.ask("refresh_materialized_view", id=subject.place())

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.ipc
 from lance_namespace.errors import LanceNamespaceError, UnsupportedOperationError
 
 from mooring.survey.models import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["IgnoredError", "Subject", "expect", "get", "is_refused", "make_body"]
 
@@ -22,9 +25,20 @@ class IgnoredError(Exception):
 class Subject:
     """A catalog under question, and ways to fill it."""
 
-    def __init__(self, namespace: Any) -> None:  # noqa: ANN401  # any implementation
+    def __init__(self, namespace: Any, root: str, within: Sequence[str] = ()) -> None:  # noqa: ANN401  # any implementation
+        """Question a catalog.
+
+        Args:
+            namespace: The catalog.
+            root: Where it lies.
+            within: The namespace of its tables, where they need one; it is made.
+        """
         self._namespace = namespace
+        self._root = root
         self._numbers = itertools.count(1)
+        self.within = list(within)
+        if within:
+            self.ask("create_namespace", id=self.within)
 
     def name(self, kind: str = "t") -> str:
         """Return a name that nothing has."""
@@ -41,11 +55,20 @@ class Subject:
                 raise
             return method(request.model_dump(exclude_none=True), *data)
 
-    def table(self) -> str:
+    def place(self) -> list[str]:
+        """Return an identifier that no table has."""
+        return [*self.within, self.name()]
+
+    def table(self) -> list[str]:
         """Create a table of four rows."""
-        name = self.name()
-        self.ask("create_table", make_body(), id=[name])
-        return name
+        table = self.place()
+        self.ask("create_table", make_body(), id=table)
+        return table
+
+    def locate(self, table: list[str]) -> str:
+        """Tell where a table lies, relative to the root."""
+        found = self.ask("describe_table", id=table).location.rstrip("/")
+        return str(found.partition(f"{self._root}/")[2])
 
     def namespace(self, **fields: Any) -> str:  # noqa: ANN401  # a request's fields
         """Create a namespace."""
@@ -53,14 +76,9 @@ class Subject:
         self.ask("create_namespace", id=[name], **fields)
         return name
 
-    def count(self, table: str) -> int:
+    def count(self, table: list[str]) -> int:
         """Count a table's rows."""
-        return int(self.ask("count_table_rows", id=[table]).count)
-
-    def version(self, table: str) -> int:
-        """Return a table's newest version."""
-        found = self.ask("list_table_versions", id=[table]).versions
-        return max(int(get(one, "version")) for one in found)
+        return int(self.ask("count_table_rows", id=table).count)
 
 
 def get(value: Any, name: str) -> Any:  # noqa: ANN401  # a model or a mapping

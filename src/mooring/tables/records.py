@@ -270,6 +270,10 @@ class VersionRecords:
                 dead += found.given.values()
         return _Before(newest, all(found.counts_down for found in existing), dead)
 
+    def dead(self, version: int) -> list[str]:
+        """Return what writers left who cannot make a version any more, since this one exists."""
+        return self._before(version).dead
+
     def _look(self) -> list[_Files]:
         """Look at the newest version and some before it; at all where names count up."""
         seen = []

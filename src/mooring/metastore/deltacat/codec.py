@@ -73,7 +73,7 @@ def encode(value: MetaObject, ids: Ids, around: Around) -> bytes:
     """Write an object as deltacat keeps it."""
     bare = msgspec.structs.replace(value, kept={})
     kept = {key: one for key, one in value.kept.items() if key != _VALUES}
-    content = put_back(_write(bare, ids), kept, lambda d: _convert(d, ids, around, "") == bare)
+    content = put_back(_write(bare, ids), kept, lambda found: _says(found, bare, ids, around))
     if isinstance(value, model.TableVersion):
         content = _with_all_schemes(content)
     found = {LOCATOR_KEYS[value.kind]: write_locator(ids, around), **content}
@@ -257,6 +257,13 @@ def _convert(content: Dictionary, ids: Ids, around: Around, where: str) -> MetaO
     except msgspec.ValidationError as exc:
         msg = f"'{where}' cannot be read ({exc}): a newer version of deltacat may have written it"
         raise UnreadableError(msg) from exc
+
+
+def _says(content: Dictionary, value: MetaObject, ids: Ids, around: Around) -> bool:
+    try:
+        return _convert(content, ids, around, "") == value
+    except UnreadableError:
+        return False
 
 
 def _read_namespace(raw: Dictionary, ids: Ids, around: Around) -> Dictionary:

@@ -79,6 +79,7 @@ class DeltacatCommits:
         """Look at a store; nothing is read yet."""
         self._store = store
         self._known: set[str] = set()
+        self._newest_ns = 0
         self._from_ns = 0
         self._watched: set[str] = set()
         self._found: list[_Commit] = []
@@ -92,28 +93,26 @@ class DeltacatCommits:
             if name.startswith(_RUNNING):
                 self._watched.add(name.removeprefix(_RUNNING))
             else:
-                self._known.add(name)
+                self.note([name])
         self._from_ns = min(map(start_ns, self._known), default=0)
 
     def recent(self) -> tuple[str, ...]:
         """Return committed transactions of the last minutes, and those that are running."""
-        since = self._window()
+        since = self._newest_ns - _SLACK_NS
         late = (txn_id for txn_id in self._known if start_ns(txn_id) >= since)
         running = (f"{_RUNNING}{txn_id}" for txn_id in self._watched)
         return (*sorted(late), *sorted(running))
 
     def note(self, txn_ids: Iterable[str]) -> None:
         """Take transactions as known: they are in the chain."""
-        self._known.update(txn_ids)
+        for txn_id in txn_ids:
+            self._known.add(txn_id)
+            self._newest_ns = max(self._newest_ns, start_ns(txn_id))
 
     def running(self) -> list[str]:
         """List transactions that are not over."""
         listed = (self._store.list_dir(path).files for path in (RUNNING_DIR, PAUSED_DIR))
         return sorted(name for names in listed for name in names if is_txn_id(name))
-
-    def _window(self) -> int:
-        newest = max(map(start_ns, self._known), default=0)
-        return max(newest - _SLACK_NS, 0)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -121,15 +120,17 @@ class DeltacatCommits:
         """Look for commits that are not known; tell whether there are any."""
         # First who is running: whoever is not any more has a log by now, or never will.
         running = set(self.running())
-        logs = self._list() + self._logs_of(self._watched - running)
+        logs = [*self._found, *self._list(), *self._logs_of(self._watched - running)]
         self._watched = running
         found = {log.txn_id: log for log in logs if log.txn_id not in self._known}
         self._found = sorted(found.values(), key=lambda log: (log.end_ns, log.txn_id))
+        newest = max((start_ns(txn_id) for txn_id in found), default=0)
+        self._from_ns = max(self._newest_ns, newest) - _SLACK_NS
         return bool(found)
 
     def _list(self) -> list[_Commit]:
         """List logs from the last minutes on; at the beginning all of them."""
-        if not self._from_ns:
+        if self._from_ns <= 0:
             paths = [meta.path for meta in self._store.list_prefix(SUCCESS_DIR)]
         else:
             paths = list(self._walk(SUCCESS_DIR, minute_parts(self._from_ns)))
@@ -160,15 +161,16 @@ class DeltacatCommits:
     def commits(self, timeline: Timeline) -> Iterator[Record]:
         """Go through what was found and is not known, in the order in which it was committed."""
         fresh = [log for log in self._found if log.txn_id not in self._known]
-        self._found = []
         logs = self._read_logs(fresh)
         paths = self._paths(logs)
         wanted = [path for own in paths.values() for path in own if path.endswith(".mpk")]
         bodies = self._get(wanted)
         for log in fresh:
-            self._known.add(log.txn_id)
-            yield self._record(log, logs[log.txn_id], _Files(paths[log.txn_id], bodies), timeline)
-        self._from_ns = self._window()
+            files = _Files(paths[log.txn_id], bodies)
+            record = self._record(log, logs[log.txn_id], files, timeline)
+            self.note([log.txn_id])
+            yield record
+        self._found = []
 
     def _get(self, paths: list[str]) -> dict[str, bytes | None]:
         if not paths:

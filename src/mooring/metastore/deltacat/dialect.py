@@ -21,6 +21,7 @@ from mooring.metastore.deltacat.layout import (
     FileName,
     canonical_digest,
     file_path,
+    is_txn_id,
     log_dir,
     parse_file,
     parse_log,
@@ -118,6 +119,8 @@ class DeltacatDialect:
 
     def is_logged(self, txn_id: str, store: Store) -> bool:
         """Whether the log of a transaction is there: its name is the time of its end."""
+        if not is_txn_id(txn_id):
+            return False
         return any(name.isdecimal() for name in store.list_dir(log_dir(txn_id)).files)
 
     def logged_by(self, path: str) -> str | None:

@@ -79,9 +79,7 @@ def _write_partition_key(field: PartitionField) -> Dictionary:
     }
 
 
-def _write_transform(field: PartitionField) -> Dictionary | None:
-    if field.transform == "identity":
-        return None
+def _write_transform(field: PartitionField) -> Dictionary:
     found: Dictionary = {"name": field.transform}
     if field.transform in _ARGUMENTS:
         size, strategy = _ARGUMENTS[field.transform]
