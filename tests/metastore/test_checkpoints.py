@@ -5,6 +5,8 @@ Issue 5: "opening, reading and committing do not grow with history"; "Sweep".
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from mooring.clock import RandomIds
@@ -18,6 +20,7 @@ from mooring.metastore.layout import CHECKPOINTS_DIR, COMMITS_DIR
 from mooring.metastore.locator import ROOT, Locator
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.model import Namespace, Table
+from mooring.store import open_store
 from mooring.store.local import LocalStore
 from mooring.store.observed import ObservedStore
 from mooring.store.wrapped import WrappedStore
@@ -59,6 +62,29 @@ def test_opening_reads_the_newest_checkpoint_and_what_came_after(long, store):
     counts = _calls(store, lambda meta: meta.begin().get(NS))
     assert counts["iter_dir"] == 1
     assert sum(counts.values()) <= 64 + 4
+
+
+def test_opening_reads_what_came_after_from_a_service_some_at_once():
+    store = open_store("memory://")
+    meta = Metastore(store, author="ada")
+    for number in range(60):
+        with meta.transaction() as txn:
+            txn.create(Locator.of(f"n{number}"), Namespace())
+    asked = []
+
+    class Waves(WrappedStore):
+        def _around(self, call, run):
+            asked.append((call.verb, threading.current_thread() is threading.main_thread()))
+            return run()
+
+    other = Metastore(Waves(store), author="ben")
+    assert len(other.begin().children(ROOT)) == 60
+    in_turn = [verb for verb, is_alone in asked if is_alone]
+    assert len(in_turn) == 1 + 8  # the checkpoints, and the first entries
+    assert len(asked) - len(in_turn) == 4 * 16
+    asked.clear()
+    assert other.begin().seq == 60
+    assert asked == [("get", True)]
 
 
 def test_reading_again_asks_for_the_next_entry_only(long, store):

@@ -5,6 +5,7 @@ Spec: deltacat-storage-model, whole; issue 5, "Transactions".
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import uuid
 from functools import partial
@@ -92,6 +93,58 @@ def test_example_of_the_document_is_reproduced_name_for_name(meta, root):
     assert decode_object(revision.read_bytes(), "x") == Namespace(properties={"owner": "ada"})
 
 
+def test_root_of_a_namespace_has_its_revisions_and_a_directory_for_each_table(meta, root):
+    """Spec: "Object Directories (Immutable ID Directories)"."""
+    second = Locator.of("MyNamespace", "Second")
+    with meta.transaction() as txn:
+        txn.create(second, Table())
+    txn = meta.begin()
+    namespace, tables = txn.get(NS), [txn.get(TABLE), txn.get(second)]
+    home = root / namespace.id
+    digests = {TABLE.digest, second.digest}
+    assert {path.name for path in home.iterdir()} == {"rev", *digests, *(t.id for t in tables)}
+    for table in tables:
+        assert [path.name for path in (home / table.id).iterdir()] == ["rev"]
+    assert NS.digest == hashlib.sha1(b"MyNamespace").hexdigest()  # noqa: S324  # the document's
+    assert TABLE.digest == hashlib.sha1(b"MyNamespace|MyTable").hexdigest()  # noqa: S324
+
+
+def test_transaction_log_directory_has_a_log_for_each_commit(meta, root):
+    """Spec: "Transaction Log Directory"."""
+    with meta.transaction() as second:
+        second.rename(TABLE, "Renamed")
+    failed = meta.begin()
+    failed.create(Locator.of("Lost"), Namespace())
+    with meta.transaction() as other:
+        other.create(Locator.of("Lost"), Namespace())
+    with pytest.raises(ConcurrentModificationError):
+        failed.commit()
+    names = {path.name for path in (root / "txn").iterdir() if not path.name.startswith("_")}
+    ids = {record.txn_id for _, record in meta.transactions()}
+    assert names == ids
+    assert {second.id, other.id} < ids
+    for name in names:
+        start, _, unique = name.partition("_")
+        assert start.isdecimal()
+        assert str(uuid.UUID(unique)) == unique
+
+
+def test_every_object_below_a_table_lies_in_a_directory_of_its_id(meta, root):
+    """Spec: "Child Object Directories"."""
+    below = TABLE.child("1").child("s", "deltacat").child("p").child("7")
+    with meta.transaction() as txn:
+        txn.create(TABLE.child("1"), TableVersion(version="1"))
+        txn.create(below.parent.parent, Stream(stream_id="s"))
+        txn.create(below.parent, Partition(partition_id="p"))
+        txn.create(below, Delta(stream_position=7))
+    table = meta.begin().get(TABLE)
+    home = root.joinpath(*table.ids)
+    made = {str(path.relative_to(home)) for path in home.rglob("rev")}
+    assert made == {"rev", "1/rev", "1/s/rev", "1/s/p/rev", "1/s/p/7/rev"}
+    [name] = [path.name for path in (home / "1/s/p/7/rev").iterdir()]
+    assert name == f"00000000000000000001_create_{txn.id}.mpk"
+
+
 def test_rename_moves_nothing_and_is_in_the_history(meta, root):
     before = meta.begin().get(TABLE)
     with meta.transaction() as txn:
@@ -121,7 +174,7 @@ def test_alias_means_the_same_object(meta):
     txn = meta.begin()
     alias = Locator.of("MyNamespace", "Alias")
     assert txn.get(alias).ids == txn.get(TABLE).ids
-    assert [str(found.locator) for found in txn.children(NS)] == ["MyNamespace.MyTable"]
+    assert [str(found.locator) for found in txn.children(NS)] == ["MyNamespace$MyTable"]
     with meta.transaction() as txn:
         txn.delete(TABLE)
     assert meta.begin().find(alias) is None

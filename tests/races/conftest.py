@@ -23,8 +23,9 @@ def _no_pauses(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _one_by_one(monkeypatch):
-    """An actor has one lane: what it writes at once, in no particular order, comes in a row."""
+    """An actor has one lane: what it asks for at once, in no particular order, comes in a row."""
     monkeypatch.setattr(mooring.metastore.transaction, "ThreadPoolExecutor", OneByOne)
+    monkeypatch.setattr(mooring.metastore.chain, "ThreadPoolExecutor", OneByOne)
 
 
 @pytest.fixture(autouse=True)

@@ -590,7 +590,7 @@ class Judge:
         return self._must_be_usable(store)
 
     def _must_be_usable(self, store) -> str | None:
-        """Whatever was left, one more writer gets through, and all versions are where they belong."""
+        """Whatever was left, one more writer gets through, and versions are where they belong."""
         tables, _ = self._looker.tables(store.content)
         writer = open_backend(store, "Y")
         for one in tables:
@@ -610,7 +610,7 @@ class Judge:
         for version in (*sorted(one.versions), len(rows)):
             found = content.get(manifest(one.location, version))
             if found is None or decode(found) != rows[:version]:
-                return f"version {version} is {found!r} where readers look, and not {rows[:version]}"
+                return f"version {version} is {found!r} to readers, and not {rows[:version]}"
         return None
 
 
@@ -621,7 +621,7 @@ def _matters(path: str) -> bool:
 # -- exploring -------------------------------------------------------------------------------------
 
 
-def _commutes(call, content, *, faults_left: bool) -> bool:  # noqa: ARG001  # the explorer's way
+def _commutes(call, content, *, faults_left: bool) -> bool:
     """Tell calls that make no choice.
 
     An entry of the chain that is there never changes, and nobody saves settings. Files that a

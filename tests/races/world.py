@@ -11,7 +11,7 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from mooring.directory.listing_backend import ListingBackend
 from mooring.errors import ServiceUnavailableError, UnsupportedError
@@ -45,7 +45,7 @@ class OneByOne:
     def __init__(self, _: int) -> None:
         self.map = map
 
-    def __enter__(self) -> OneByOne:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

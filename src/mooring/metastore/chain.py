@@ -40,12 +40,12 @@ __all__ = ["CommitChain", "Snapshot"]
 
 # A checkpoint pays when this many entries follow the last, and a share of all objects.
 _FEWEST = 64
-_SHARE = 8
+_SHARE = 32
 # So many of the newest entries are kept, for the transactions that are yet to be checked against
 # them; what is older is read again.
 _KEPT = 1024
-# Whoever goes backwards reads few entries at first, one by one, then many by many requests.
-_FEW = 4
+# A service is asked for some entries at once, by who has read as many as these one by one.
+_ONE_BY_ONE = 8
 _AT_ONCE = 16
 _LARGEST_BATCH = 256
 
@@ -91,6 +91,7 @@ class CommitChain:
         self._uncertain = 0
         self.dialect = dialect
         self._until = until
+        self._is_remote = "://" in store.location("")
         self._reading = threading.Lock()
         self._entries: dict[int, Entry] = {}
         self._is_open = False
@@ -127,19 +128,28 @@ class CommitChain:
         return CommitChain(self._store, until=seq, dialect=self.dialect).snapshot()
 
     def _catch_up(self) -> None:
-        while (entry := self._next()) is not None:
-            self._accept(self._stored + 1, entry)
+        """Read on; where many entries follow and a service has them, some at once."""
+        read = 0
+        while self._read_on(_AT_ONCE if read >= _ONE_BY_ONE and self._is_remote else 1):
+            read += 1
+
+    def _read_on(self, count: int) -> bool:
+        """Take in the next entries, up to so many; tell whether there may be more."""
+        first = self._stored + 1
+        last = first + count - 1 if self._until is None else min(first + count - 1, self._until)
+        following = self._fetch_all(range(first, last + 1))
+        for seq, entry in zip(range(first, last + 1), following, strict=True):
+            if entry is None:
+                return False  # what was read behind it came later
+            if seq != self._stored + 1:
+                return True  # begun anew
+            self._accept(seq, entry)
+        return bool(following)
 
     @property
     def _stored(self) -> int:
         """The newest entry that is read from the chain."""
         return self.timeline.seq - len(self._visiting)
-
-    def _next(self) -> Entry | None:
-        seq = self._stored + 1
-        if self._until is not None and seq > self._until:
-            return None
-        return self._fetch(seq)
 
     def _open(self) -> None:
         found = load_checkpoint(self._store, self._until)
@@ -335,7 +345,7 @@ class CommitChain:
 
     def entry(self, seq: int) -> Entry | None:
         """Return one entry, however old; None where there is none."""
-        return self._entries.get(seq) or self._load(seq)
+        return self._known(seq) or self._fetch(seq)
 
     def between(self, after: int, until: int) -> list[Entry]:
         """Return the entries after one, up to another.
@@ -362,24 +372,25 @@ class CommitChain:
 
     def _read(self, seqs: Sequence[int]) -> list[Entry]:
         """Return entries, those that are not kept by several requests at once."""
-        found = {seq: entry for seq in seqs if (entry := self._entries.get(seq)) is not None}
+        found = {seq: entry for seq in seqs if (entry := self._known(seq)) is not None}
         absent = [seq for seq in seqs if seq not in found]
-        if len(absent) <= _FEW:
-            found |= {seq: self._load_known(seq) for seq in absent}
-        else:
-            with ThreadPoolExecutor(_AT_ONCE) as readers:
-                found |= dict(zip(absent, readers.map(self._load_known, absent), strict=True))
+        for seq, entry in zip(absent, self._fetch_all(absent), strict=True):
+            if entry is None:
+                msg = f"'{commit_path(seq)}' is gone: restore it from a copy"
+                raise UnreadableError(msg)
+            found[seq] = entry
         return [found[seq] for seq in seqs]
 
-    def _load_known(self, seq: int) -> Entry:
-        entry = self._load(seq)
-        if entry is None:
-            msg = f"'{commit_path(seq)}' is gone: restore it from a copy"
-            raise UnreadableError(msg)
-        return entry
+    def _known(self, seq: int) -> Entry | None:
+        # Those of others are in no object of the chain.
+        return self._entries.get(seq) or self._visiting.get(seq)
 
-    def _load(self, seq: int) -> Entry | None:
-        return self._visiting.get(seq) or self._fetch(seq)
+    def _fetch_all(self, seqs: Sequence[int]) -> list[Entry | None]:
+        """Read entries; a service is asked for several at once."""
+        if len(seqs) <= 1 or not self._is_remote:
+            return [self._fetch(seq) for seq in seqs]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(seqs))) as readers:
+            return list(readers.map(self._fetch, seqs))
 
     def _fetch(self, seq: int) -> Entry | None:
         path = commit_path(seq)

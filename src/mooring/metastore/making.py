@@ -19,6 +19,7 @@ from mooring.errors import (
     TableNotFoundError,
 )
 from mooring.identifiers import quote
+from mooring.metastore.committer import given_up
 from mooring.metastore.lance_table import (
     branch_locator,
     create_table,
@@ -185,7 +186,9 @@ class Making:
             self._complete(txn)
         files = BranchFiles(self.place_of(self._location), self._location, None)
         main = branch_locator(locator, None)
-        (first,) = files.records.newest_first(1)
+        written = files.records.newest_first(1)
+        if not written:  # a vacuum took it for a leftover before it was named
+            raise given_up(self._token)
         known = txn.find(main)
         moved = replace(partition_of(main, None), stream_position=1)
         if known is None:
@@ -193,7 +196,8 @@ class Making:
         else:
             txn.update(main, moved)
         txn.create(
-            main.child("1"), version_at(files, first, self.home.author, self.home.clock.now_ms())
+            main.child("1"),
+            version_at(files, written[0], self.home.author, self.home.clock.now_ms()),
         )
         self._made = find_table(txn, locator)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from mooring.metastore.lance_table import branch_locator
-from mooring.metastore.layout import Operation, parse_revision, revisions_dir
+from mooring.metastore.layout import Operation, revisions_dir
 from mooring.metastore.model import Delta, Table, decode_object
 from mooring.namespace.api import Change
 
@@ -35,7 +35,8 @@ class Revision:
         operation: What was done.
         record: The transaction that did it.
         value: The object then; None where it was deleted.
-        names: Names that began, and those that ended.
+        began: Names that it got.
+        ended: Names that it lost.
     """
 
     number: int
@@ -47,13 +48,16 @@ class Revision:
 
 
 def read_revisions(metastore: Metastore, ids: Ids) -> list[Revision]:
-    """Return the committed revisions of an object, the oldest first."""
+    """Return the committed revisions of an object, the oldest first.
+
+    By its files: however long the chain is, an object has as many as it has revisions.
+    """
     found = []
-    for name in metastore.store.list_dir(revisions_dir(ids)).files:
-        revision = parse_revision(name)
-        record = metastore.find_record(revision.txn_id) if revision else None
+    for meta in metastore.store.list_prefix(revisions_dir(ids)):
+        txn_id = metastore.dialect.writer_of(meta.path)
+        record = metastore.find_record(txn_id) if txn_id else None
         if record is not None:
-            found += [_revision(record, ids)]
+            found.append(_revision(record, ids))
     return sorted(found, key=lambda one: one.number)
 
 
