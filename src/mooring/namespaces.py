@@ -106,10 +106,12 @@ class MetastoreNamespace(_FromProperties):
         root: Where it lies: a path or an ``s3://``, ``gs://`` or ``az://`` URI.
         read_only: Refuse every change.
         author: In whose name changes are recorded.
+        dialect: The layout of a new one: ``document``, the default, or ``deltacat``.
+        beside_others: Change one of deltacat's while its own writers do, too.
         storage.*: Options of the store, named as Lance names them.
     """
 
-    _known = frozenset({"root", "read_only", "author"})
+    _known = frozenset({"root", "read_only", "author", "dialect", "beside_others"})
 
     def _open(self, properties: dict[str, str], options: dict[str, str]) -> MetastoreBackend:
         return open_metastore(
@@ -117,6 +119,8 @@ class MetastoreNamespace(_FromProperties):
             options,
             read_only=_flag(properties, "read_only", default=False),
             author=properties.get("author"),
+            dialect=properties.get("dialect"),
+            beside_others=_flag(properties, "beside_others", default=False),
         )
 
 

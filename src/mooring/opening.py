@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
+from mooring.directory.layout import TABLE_SUFFIX
 from mooring.directory.listing_backend import ListingBackend
+from mooring.directory.manifest import MANIFEST_DIR
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.directory.sharing import share_manifest
 from mooring.errors import InvalidInputError, UnsupportedError
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mooring.metastore.backend import MetastoreBackend
+    from mooring.metastore.recognition import Layout
 
 __all__ = [
     "METASTORE_SCHEME",
@@ -48,6 +51,8 @@ def connect(
     manifest_enabled: bool = True,
     dir_listing_enabled: bool = True,
     managed_versioning: bool = False,
+    dialect: str | None = None,
+    beside_others: bool = False,
 ) -> Catalog:
     """Open a catalog; nothing is written by opening it.
 
@@ -61,10 +66,14 @@ def connect(
         manifest_enabled: Use the catalog's manifest, which namespaces and renames need.
         dir_listing_enabled: Find root tables by their `<name>.lance` directories, too.
         managed_versioning: Tell Lance to commit through the catalog, for whoever opens a table
-            through it; a catalog's settings can ask for that, too.
+            through it; a catalog's settings can ask for that, too. A metastore always does.
+        dialect: The layout of a new metastore: ``document``, the default, or ``deltacat``, that of
+            its library. One that is there must be of it.
+        beside_others: Change a metastore of deltacat's while its own writers do, too.
 
     Raises:
         InvalidInputError: the URI or an option makes no sense.
+        ConflictError: the metastore is of another dialect.
         CatalogFormatError: the catalog is newer than this release.
         UnsupportedError: this release does not open that kind of catalog.
     """
@@ -75,8 +84,21 @@ def connect(
         raise UnsupportedError(msg)
     if text.startswith(METASTORE_SCHEME):
         root = text.removeprefix(METASTORE_SCHEME)
-        metastore = open_metastore(root, storage_options or {}, read_only=read_only, author=author)
+        if not (manifest_enabled and dir_listing_enabled):
+            msg = "a metastore has neither a manifest nor a listing that could be left out"
+            raise InvalidInputError(msg)
+        metastore = open_metastore(
+            root,
+            storage_options or {},
+            read_only=read_only,
+            author=author,
+            dialect=dialect,
+            beside_others=beside_others,
+        )
         return Catalog(metastore, text)
+    if dialect is not None or beside_others:
+        msg = "a dialect is that of a metastore: open one with 'metastore+' before its path or URI"
+        raise InvalidInputError(msg)
     backend = open_directory(
         text,
         storage_options or {},
@@ -119,23 +141,65 @@ def open_directory(  # a root and options, the rest by name
     return CompatBackend(home, manifest=manifest, listing=dir_listing_enabled)
 
 
-def open_metastore(
+def open_metastore(  # a root and options, the rest by name
     root: str,
     options: Mapping[str, str],
     *,
     read_only: bool = False,
     author: str | None = None,
+    dialect: str | None = None,
+    beside_others: bool = False,
 ) -> MetastoreBackend:
-    """Open the backend of a metastore."""
-    from mooring.metastore.backend import MetastoreBackend  # what directories do not need
+    """Open the backend of a metastore.
 
+    Raises:
+        InvalidInputError: a directory of tables is there, or there is no such dialect.
+        ConflictError: the metastore is of another dialect.
+    """
+    # What directories do not need.
+    from mooring.metastore.backend import MetastoreBackend
+    from mooring.metastore.recognition import open_metastore as open_objects
+
+    layout = _parse_dialect(dialect)
     home = Home(
         open_store(root, options),
         author=author or current_author(),
         read_only=read_only,
         kind=METASTORE,
     )
-    return MetastoreBackend(home)
+    _require_no_tables(home)
+    metastore = open_objects(
+        home.store,
+        author=home.author,
+        layout=layout,
+        clock=home.clock,
+        ids=home.ids,
+        beside_others=beside_others,
+    )
+    return MetastoreBackend(home, metastore)
+
+
+def _parse_dialect(name: str | None) -> Layout | None:
+    from mooring.metastore.recognition import Layout
+
+    if name is None:
+        return None
+    known = [layout.value for layout in Layout if layout is not Layout.EMPTY]
+    if name not in known:
+        msg = f"'{name}' is no dialect of a metastore: use one of {', '.join(known)}"
+        raise InvalidInputError(msg)
+    return Layout(name)
+
+
+def _require_no_tables(home: Home) -> None:
+    """Refuse a directory of tables that has no settings to say so."""
+    if home.settings.revision:
+        return
+    found = home.store.list_dir("").directories
+    if MANIFEST_DIR in found or any(name.endswith(TABLE_SUFFIX) for name in found):
+        where = home.store.location("")
+        msg = f"'{where}' is a directory of tables: open it without 'metastore+'"
+        raise InvalidInputError(msg)
 
 
 def current_author() -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_SCHEME", "START_NS", "Peer", "files", "namespace", "table"]
 
-START_NS = 1_794_784_204_000_000_000
+START_NS = 1_794_784_204_000_000_321
 SECOND_NS = 1_000_000_000
 NO_SCHEME = "deadbeef-7277-49a4-a195-fdc8ed235d42"
 

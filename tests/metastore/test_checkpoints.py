@@ -72,12 +72,15 @@ def test_opening_reads_what_came_after_from_a_service_some_at_once():
             txn.create(Locator.of(f"n{number}"), Namespace())
     asked = []
 
-    class Waves(WrappedStore):
+    class Service(WrappedStore):
+        def location(self, path):
+            return f"s3://bucket/{path}"
+
         def _around(self, call, run):
             asked.append((call.verb, threading.current_thread() is threading.main_thread()))
             return run()
 
-    other = Metastore(Waves(store), author="ben")
+    other = Metastore(Service(store), author="ben")
     assert len(other.begin().children(ROOT)) == 60
     in_turn = [verb for verb, is_alone in asked if is_alone]
     assert len(in_turn) == 1 + 8  # the checkpoints, and the first entries

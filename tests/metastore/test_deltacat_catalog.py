@@ -95,6 +95,7 @@ class Counting:
         self._store = store
         self.calls = Counter()
         self.listed = []
+        self.first_at = {}
 
     def __getattr__(self, verb):
         found = getattr(self._store, verb)
@@ -102,6 +103,7 @@ class Counting:
             return found
 
         def counted(*args, **kwargs):
+            self.first_at.pop(verb, lambda: None)()
             self.calls[verb] += 1
             if verb.startswith("list"):
                 self.listed.append((verb, args[0]))
@@ -283,11 +285,12 @@ def test_a_transaction_that_ran_for_hours_is_seen_when_it_ends(peer, open_one):
 
 def test_writing_is_refused_until_commits_are_adopted(root, peer, open_one):
     peer.make_namespace("sales")
-    meta = open_one()
+    store = Counting(open_store(root))
+    meta = open_metastore(store, author="ada")
     before = files(root)
     with pytest.raises(ProtectedError, match="1 commits of deltacat are not adopted"):
         meta.run(lambda txn: txn.create(Locator.of("a"), Namespace()))
-    assert files(root) == before
+    assert (files(root), store.calls["put"]) == (before, 0)
     assert meta.adopt_commits() == 1
     assert meta.adopt_commits() == 0
     meta.run(lambda txn: txn.create(Locator.of("a"), Namespace()))
@@ -337,14 +340,16 @@ def test_whoever_adopted_in_another_order_is_followed(root, peer, open_one):
 
 
 def test_a_transaction_from_before_another_order_is_checked_against_everything(peer, open_one):
-    first = peer.make_namespace("first", end_ns=START_NS + 9 * HOUR_NS)
+    first = peer.make_namespace("first")
+    open_one().adopt_commits()
+    peer.make_namespace("second", end_ns=START_NS + 9 * HOUR_NS)
     late = open_one(beside_others=True)
     txn = late.begin()
     txn.update(Locator.of("first"), Namespace(properties={"by": "late"}))
+    # Its log comes late, with an earlier time: in the chain it has a number that was looked at.
     work = peer.begin()
     work.revise((first,), "update", namespace(first, "first", {"by": "theirs"}))
-    work.commit(end_ns=START_NS + 10 * HOUR_NS)
-    peer.make_namespace("second", end_ns=START_NS + HOUR_NS)
+    work.commit(end_ns=START_NS + HOUR_NS)
     open_one(beside_others=True).run(lambda txn: txn.create(Locator.of("ours"), Namespace()))
     with pytest.raises(ConcurrentModificationError):
         txn.commit()
@@ -359,6 +364,26 @@ def test_two_of_ours_are_nobody_else_to_each_other(root, ours, open_one):
     assert names(other) == ["a", "b", "c", "sales"]
     assert {record.by for _, record in other.transactions()} == {"ada", "bob"}
     assert len(list(root.glob("txn/_commits/*"))) == 4
+
+
+def test_one_of_ours_that_commits_while_another_looks_is_nobody_else(root, ours, open_one):
+    store = Counting(open_store(root))
+    other = open_metastore(store, author="bob")
+    txn = other.begin()
+    txn.create(Locator.of("b"), Namespace())
+    store.first_at["list_dir"] = lambda: ours.run(
+        lambda txn: txn.create(Locator.of("a"), Namespace())
+    )
+    txn.commit()
+    assert not store.first_at
+    assert names(open_one()) == ["a", "b", "sales"]
+
+
+def test_no_checkpoint_holds_what_the_chain_does_not(root, ours, peer):
+    peer.make_namespace("theirs")
+    assert names(ours) == ["sales", "theirs"]
+    ours.chain.checkpoint()
+    assert not list(root.glob("txn/_checkpoints/*"))
 
 
 def test_adopted_commits_are_known_behind_a_checkpoint(root, peer, open_one):

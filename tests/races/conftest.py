@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mooring.directory.manifest
+import mooring.metastore.chain
 import mooring.metastore.metastore
 import mooring.metastore.transaction
 import mooring.store.numbered

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from mooring.metastore.committer import Committer
+from mooring.metastore.committer import Request
 from mooring.metastore.entry import Entry
 from mooring.metastore.transaction import Transaction
 
@@ -80,7 +80,7 @@ def _depending_on_nothing(monkeypatch) -> None:
 
 def _looking_at_no_token(monkeypatch) -> None:
     """Commit whatever was given up."""
-    monkeypatch.setattr(Committer, "_given_up", lambda *_: None)
+    monkeypatch.setattr(Request, "refusal_by", lambda *_: None)
 
 
 def _looking_once(monkeypatch) -> None:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from mooring.cli.commands import (
+    adopt,
     catalog,
     doctor,
     exchange,
@@ -84,6 +85,7 @@ app.command("init")(catalog.init_command)
 app.command("ls")(catalog.list_command)
 app.command("doctor")(doctor.doctor_command)
 app.command("migrate")(migrate.migrate_command)
+app.command("adopt")(adopt.adopt_command)
 app.command("vacuum")(vacuum.vacuum_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)

@@ -162,11 +162,12 @@ class Session:
         separator = ["--"] if any(word.startswith("-") for word in words) else []
         return shlex.join(["mooring", *shared, *verb.split(), *options, *separator, *words])
 
-    def open_catalog(self, *, may_create: bool = False) -> Catalog:
+    def open_catalog(self, *, may_create: bool = False, dialect: str | None = None) -> Catalog:
         """Open the catalog.
 
         Args:
             may_create: Whether the command makes a catalog that is not there yet.
+            dialect: The layout of a metastore.
 
         Raises:
             InvalidInputError: no catalog is named, or the name makes no sense.
@@ -184,6 +185,7 @@ class Session:
             storage_options=self.config.storage_options,
             manifest_enabled=self.is_enabled("manifest_enabled"),
             dir_listing_enabled=self.is_enabled("dir_listing_enabled"),
+            dialect=dialect,
         )
 
 

@@ -40,6 +40,7 @@ from mooring.metastore.making import Declaration, Deregistration, Making, Regist
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.model import Namespace
 from mooring.metastore.past import read_past
+from mooring.metastore.recognition import Layout, settle_layout
 from mooring.metastore.trash import Trash, require_namespace
 from mooring.namespace.api import (
     CreateMode,
@@ -92,6 +93,7 @@ class MetastoreBackend(AtHome):
         self.metastore = metastore or Metastore(
             home.store, author=home.author, clock=home.clock, ids=home.ids
         )
+        self._is_settled = False
         self._trash = Trash(home, self.metastore)
         self._versions = LanceVersions(home, self.metastore, self._place)
 
@@ -112,10 +114,17 @@ class MetastoreBackend(AtHome):
 
     def require_writable(self) -> None:
         """Refuse where no change may be made."""
-        self.home.prepare()
+        self._prepare()
+
+    def _prepare(self, *, creates: bool = False) -> None:
+        """Before a change: prove the store, and give a new catalog its settings and layout."""
+        self.home.prepare(creates=creates)
+        if creates and not self._is_settled:
+            settle_layout(self.store, Layout(self.metastore.dialect.name))
+            self._is_settled = True
 
     def _run(self, work: Callable[[Transaction], T], message: str, *, creates: bool = False) -> T:
-        self.home.prepare(creates=creates)
+        self._prepare(creates=creates)
         return self.metastore.run(work, message=message)
 
     # -- namespaces ------------------------------------------------------------------------------
@@ -341,7 +350,7 @@ class MetastoreBackend(AtHome):
         """Create a table with data, in a directory of its own."""
         _check_table(table)
         check_properties(properties or {})
-        self.home.prepare(creates=True)
+        self._prepare(creates=True)
         view = self.metastore.begin()
         require_namespace(view, table.parent)
         known = self._find(view, table)
@@ -383,7 +392,7 @@ class MetastoreBackend(AtHome):
         if not location:
             msg = f"to register table {quote(str(table))}, say where it lies, relative to the root"
             raise InvalidInputError(msg)
-        self.home.prepare()
+        self._prepare()
         self.home.reload_settings()
         registration = Registration(
             self.home,
@@ -481,7 +490,7 @@ class MetastoreBackend(AtHome):
 
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
         """Delete the bytes of every dropped table of an identifier, expired or not."""
-        self.home.prepare()
+        self._prepare()
         found = self._dropped_tables(table)
         if not found:
             live = self._find(self.metastore.begin(), table) is not None
@@ -502,7 +511,7 @@ class MetastoreBackend(AtHome):
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
     ) -> PurgeReport:
         """Purge exactly these tables, or all that are expired."""
-        self.home.prepare()
+        self._prepare()
         report = PurgeReport([], {})
         if tables is None:
             now_ms = self.home.clock.now_ms()
@@ -599,7 +608,7 @@ class MetastoreBackend(AtHome):
 
     def _commit(self, steps: Sequence[Step], *, creates: bool = False) -> list[Outcome]:
         """Prepare steps, do all of them in one transaction, and finish them."""
-        self.home.prepare(creates=creates)
+        self._prepare(creates=creates)
         with _abandoning(steps):
             for step in steps:
                 step.prepare(self.metastore.begin())
@@ -629,7 +638,7 @@ class MetastoreBackend(AtHome):
         if managed_versioning is False:
             msg = "a metastore always manages the versions of its tables"
             raise InvalidInputError(msg)
-        self.home.prepare(creates=True)
+        self._prepare(creates=True)
         self.home.reload_settings()
         return self.home.change_settings(
             default_ttl=default_ttl, allowed_locations=allowed_locations

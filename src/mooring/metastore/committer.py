@@ -55,6 +55,17 @@ class Request:
         keys = self.reads | self.record.writes
         return bool(other.writes & keys or other.touches & self.reads)
 
+    def refusal_by(self, entry: Entry) -> ConcurrentModificationError | None:
+        """Say why an entry that came first is in the way; None where it is not."""
+        if self.record.txn_id in entry.aborted:
+            msg = "a sweep has given the transaction up, for it took too long: begin it again"
+            return ConcurrentModificationError(msg)
+        # What was given up before the transaction began was refused when it said so.
+        for token in self.tokens.intersection(entry.aborted):
+            return given_up(token)
+        clash = next((other for other in entry.records if self.interferes(other)), None)
+        return None if clash is None else _lost(clash)
+
 
 class Committer:
     """Commits the transactions of one process."""
@@ -128,27 +139,12 @@ class Committer:
 
     def _is_apart(self, request: Request, newest: int) -> bool:
         """Hold a request against the entries that came since it was checked last."""
-        request.error = self._given_up(request)
-        if request.error is not None:
-            return False
         for entry in self._chain.between(request.checked, newest):
-            for other in entry.records:
-                if request.interferes(other):
-                    request.error = _lost(other)
-                    return False
+            request.error = request.refusal_by(entry)
+            if request.error is not None:
+                return False
         request.checked = newest
         return True
-
-    def _given_up(self, request: Request) -> ConcurrentModificationError | None:
-        """Look whether the transaction may commit at all, by everything up to the newest entry.
-
-        What it builds on may have been given up before it began.
-        """
-        timeline = self._chain.timeline
-        if timeline.is_aborted(request.record.txn_id):
-            msg = "a sweep has given the transaction up, for it took too long: begin it again"
-            return ConcurrentModificationError(msg)
-        return next((given_up(each) for each in request.tokens if timeline.is_aborted(each)), None)
 
 
 def _without_clashes(batch: list[Request]) -> list[Request]:

@@ -260,8 +260,11 @@ class NewVersion:
         if last is None:
             return None
         finalize(self._require_files(), txn, branch, last)
-        if self.wanted.version <= (last.stream_position or 0):
+        newest = last.stream_position or 0
+        if self.wanted.version <= newest:
             raise self._taken()
+        if self.wanted.version > newest + 1:
+            self._take_in()  # it may be built on what was written past the catalog
         return last
 
     def _not_there(self) -> MooringError:

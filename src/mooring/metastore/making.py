@@ -35,6 +35,7 @@ from mooring.metastore.locator import ROOT
 from mooring.metastore.trash import require_namespace, require_unprotected
 from mooring.namespace.api import CreateMode
 from mooring.namespace.locations import check_location, overlaps, places_of
+from mooring.tables.reference_names import list_branches
 from mooring.tables.versions import list_versions
 
 if TYPE_CHECKING:
@@ -281,14 +282,15 @@ class Registration:
         if txn.find(locator) is not None and not self._make_way(txn):
             return
         self._require_fitting(txn)
-        files = BranchFiles(self.versions.place_of(self._path), self._path, None)
-        if not list_versions(files.place.store, files.directory):
+        here = self.versions.place_of(self._path)
+        if not list_versions(here.store, here.directory):
             msg = f"there is no table at {quote(self.location)}: no version is there"
             raise TableNotFoundError(msg)
         create_table(txn, locator, self.properties, self._path)
         self._made = find_table(txn, locator)
         assert self._made is not None  # noqa: S101  # just made
-        take_in(txn, self._made, files, self.home)
+        for branch in (None, *list_branches(here.store, here.directory)):
+            take_in(txn, self._made, BranchFiles(here, self._path, branch), self.home)
 
     def _make_way(self, txn: Transaction) -> bool:
         """Drop the table that has the name; False where it is the same."""

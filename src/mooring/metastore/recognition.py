@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mooring.metastore.dialect import Dialect
     from mooring.store import Store
 
-__all__ = ["Layout", "create_metastore", "open_metastore", "recognise"]
+__all__ = ["Layout", "create_metastore", "open_metastore", "recognise", "settle_layout"]
 
 
 class Layout(StrEnum):
@@ -62,6 +62,17 @@ def create_metastore(
         ConflictError: there is one of another layout.
         InvalidInputError: the layout is none that a metastore can have.
     """
+    settle_layout(store, layout)
+    return Metastore(store, author=author, clock=clock, ids=ids, dialect=_dialect(layout, store))
+
+
+def settle_layout(store: Store, layout: Layout) -> None:
+    """Before the first commit: give an empty root its layout.
+
+    Raises:
+        ConflictError: there is a metastore of another layout.
+        InvalidInputError: the layout is none that a metastore can have.
+    """
     if layout is Layout.EMPTY:
         msg = f"a metastore is made with layout {Layout.DOCUMENT.value} or {Layout.DELTACAT.value}"
         raise InvalidInputError(msg)
@@ -71,22 +82,24 @@ def create_metastore(
     if found is not layout:
         msg = f"there is a metastore of layout {found.value} already: open it, or take another root"
         raise ConflictError(msg)
-    return Metastore(store, author=author, clock=clock, ids=ids, dialect=_dialect(layout, store))
 
 
 def open_metastore(
     store: Store,
     *,
     author: str,
+    layout: Layout | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
     beside_others: bool = False,
 ) -> Metastore:
-    """Open a metastore in the layout that it has; an empty root reads as one of the document's.
+    """Open a metastore in the layout that it has.
 
     Args:
         store: Where it lies.
         author: In whose name to commit.
+        layout: What an empty root is to become, the document's unless given; what is there must be
+            of it.
         clock: Stamps commits.
         ids: Makes ids and nonces.
         beside_others: Whether to write while deltacat's own writers do. Its commits are taken into
@@ -95,13 +108,18 @@ def open_metastore(
 
     Raises:
         CatalogFormatError: its mark names a layout that is not known.
+        ConflictError: it is of another layout.
     """
+    found = recognise(store)
+    if layout is not None and found not in {Layout.EMPTY, layout}:
+        msg = f"the metastore is of layout {found.value}, not {layout.value}: open it as what it is"
+        raise ConflictError(msg)
     return Metastore(
         store,
         author=author,
         clock=clock,
         ids=ids,
-        dialect=_dialect(recognise(store), store),
+        dialect=_dialect(layout or found, store),
         beside_others=beside_others,
     )
 

@@ -34,6 +34,7 @@ from mooring.tables.failures import translated
 from mooring.tables.handle import NEWEST, At
 from mooring.tables.ledger_client import LedgerClient, Response
 from mooring.tables.reference_names import (
+    BRANCH_FILES_DIR,
     MAIN,
     branch_of,
     check_branch,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Branch", "Branches"]
 
-_DIR = "_refs/branches"
+_DIR = BRANCH_FILES_DIR
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,7 @@ class TableHandle:
 
     def _open(self, at: At) -> LanceDataset:
         if self.ledger.keeps_versions:
-            with translated(self.what):
-                return self.open_through(LedgerClient(self.ledger), at)
+            return self.open_managed(at)
         if at == NEWEST or (at.version is not None and at.branch is None):
             return open_at(self.location, self.options, at.version)
         newest = open_at(self.location, self.options)
@@ -164,9 +163,13 @@ class TableHandle:
 
         Raises:
             TableNotFoundError: the table is only declared.
+            TableVersionNotFoundError: there is no such version.
+            TableTagNotFoundError: there is no such tag.
+            TableBranchNotFoundError: there is no such branch.
         """
-        with translated(self.what):
-            return self.open_through(LedgerClient(self.ledger), at)
+        client = LedgerClient(self.ledger)
+        with self._explained(client):
+            return self.open_through(client, at)
 
     @contextmanager
     def reading(self, at: At = NEWEST) -> Iterator[LanceDataset]:
@@ -187,17 +190,25 @@ class TableHandle:
         self.ledger.prepare()
         client = LedgerClient(self.ledger)
         try:
-            with translated(self.what):
+            with self._explained(client):
                 yield self.open_through(client, at)
+        except InvalidTableStateError as exc:
+            if exc is not client.failure:
+                self.ledger.confirm()  # what a table that was moved or purged lacks, or refuses
+            raise
+
+    @contextmanager
+    def _explained(self, client: LedgerClient) -> Iterator[None]:
+        """Raise errors of ours for Lance's, which words what a ledger raises in its own way."""
+        try:
+            with translated(self.what):
+                yield
         except MooringError as exc:
-            # Lance reports what a ledger raises in words of its own; the client knows better.
             known = client.failure or (
                 client.raised if _CALL_FAILED in str(exc.__cause__) else None
             )
             if known is not None and known is not exc:
                 raise known from exc
-            if isinstance(exc, InvalidTableStateError):
-                self.ledger.confirm()  # what a table that was moved or purged lacks, or refuses
             raise
 
     def open_through(self, client: LedgerClient, at: At = NEWEST) -> LanceDataset:

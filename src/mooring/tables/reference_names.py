@@ -17,17 +17,22 @@ from mooring.identifiers import quote
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mooring.store import Store
+
 __all__ = [
+    "BRANCH_FILES_DIR",
     "MAIN",
     "branch_of",
     "check_branch",
     "check_new_branch",
     "check_tag",
+    "list_branches",
     "parse_references",
     "reference_file",
 ]
 
 MAIN = "main"
+BRANCH_FILES_DIR = "_refs/branches"
 _SEGMENT = re.compile(r"[\w.-]+")
 _TAG = re.compile(r"[\w.-]+", re.ASCII)
 # What Lance keeps in the directory of a branch: a branch of that name below it would be taken
@@ -120,6 +125,11 @@ def check_tag(name: str) -> None:
         msg = f"{quote(name)} cannot name a tag: {wrong}"
         raise InvalidInputError(msg)
     _check_length(name, "tag")
+
+
+def list_branches(store: Store, table_dir: str) -> list[str]:
+    """Name the branches of a table, sorted, without opening it."""
+    return parse_references(store.list_dir(f"{table_dir}/{BRANCH_FILES_DIR}").files)
 
 
 def reference_file(name: str) -> str:

@@ -76,6 +76,14 @@ def init_command(
             " with the catalog open never lose their place.",
         ),
     ] = False,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            metavar="NAME",
+            help="The layout of a new metastore: document, the default, or deltacat.",
+        ),
+    ] = None,
 ) -> None:
     """Create a catalog, or change its settings."""
     from mooring.clock import parse_ttl
@@ -84,7 +92,7 @@ def init_command(
     session = session.at(uri)
     ttl = None if default_ttl is None else Ttl(parse_ttl(default_ttl))
     allowed = _parse_locations(allow_location) if allow_location else None
-    backend = stored(session.open_catalog(may_create=True))
+    backend = stored(session.open_catalog(may_create=True, dialect=dialect))
     settings = backend.initialize(
         default_ttl=ttl,
         adopt=adopt,
@@ -183,6 +191,7 @@ def _parse_locations(locations: Sequence[str]) -> tuple[str, ...]:
 
 def _tell_settings(session: Session, backend: StoredBackend, settings: Settings) -> None:
     from mooring.clock import format_duration
+    from mooring.namespace.settings import METASTORE
 
     stay = "for ever"
     if settings.default_ttl_ms is not None:
@@ -201,6 +210,8 @@ def _tell_settings(session: Session, backend: StoredBackend, settings: Settings)
     if settings.allowed_locations:
         allowed = ", ".join(f"'{place}'" for place in settings.allowed_locations)
         session.output.message(f"tables may also lie below {allowed}")
+    if settings.kind == METASTORE:
+        return
     if not settings.adopted and session.is_enabled("dir_listing_enabled"):
         session.output.message(
             "other programs may have marked tables here, so listings look into each table;"

@@ -15,13 +15,15 @@ import msgspec
 from mooring.errors import ConflictError
 from mooring.metastore.locator import ROOT, Kind
 from mooring.metastore.metastore import Metastore
-from mooring.metastore.model import Delta
+from mooring.metastore.model import Delta, Stream
 from mooring.metastore.recognition import Layout, recognise
+from mooring.metastore.vacuum import LOCATION
+from mooring.namespace.locations import is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mooring.metastore.model import DataFile, MetaObject
+    from mooring.metastore.model import MetaObject
     from mooring.metastore.transaction import Found, Transaction
     from mooring.store import Store
 
@@ -98,19 +100,22 @@ def _give_names(txn: Transaction, one: Found, reading: Transaction) -> None:
 
 
 def _elsewhere(value: MetaObject, store: Store) -> MetaObject:
-    """Refer to data files from a root that is not theirs."""
+    """Refer to data files, and to Lance tables, from a root that is not theirs."""
+    if isinstance(value, Stream) and LOCATION in value.properties:
+        location = _absolute(value.properties[LOCATION], store)
+        return msgspec.structs.replace(value, properties={**value.properties, LOCATION: location})
     if not isinstance(value, Delta):
         return value
     files = tuple(
-        msgspec.structs.replace(file, path=_absolute(file, store)) for file in value.manifest.files
+        msgspec.structs.replace(file, path=_absolute(file.path, store))
+        for file in value.manifest.files
     )
     manifest = msgspec.structs.replace(value.manifest, files=files)
     return msgspec.structs.replace(value, manifest=manifest)
 
 
-def _absolute(file: DataFile, store: Store) -> str:
-    is_relative = "://" not in file.path and not file.path.startswith("/")
-    return store.location(file.path) if is_relative else file.path
+def _absolute(path: str, store: Store) -> str:
+    return path if is_outside(path) else store.location(path)
 
 
 def _count(found: Adoption, value: MetaObject) -> None:
