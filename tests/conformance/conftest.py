@@ -14,6 +14,7 @@ from tests.lakes import (
     KINDS,
     MANIFEST_DISK,
     METASTORE_DISK,
+    METASTORE_MOTO,
     METASTORES,
     MOTO,
     Kind,
@@ -53,7 +54,10 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 @pytest.fixture(params=params(*KINDS, *METASTORES))
 def any_lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place for a catalog of any kind; SeaweedFS in `make interop`."""
+    """An empty place for a catalog of any kind; SeaweedFS in `make interop`.
+
+    A metastore in a bucket, too.
+    """
     return _make(request.param, request)
 
 
@@ -113,5 +117,11 @@ def metastore(request: pytest.FixtureRequest) -> Lake:
 
 @pytest.fixture(params=params(*METASTORES))
 def any_metastore(request: pytest.FixtureRequest) -> Lake:
-    """An empty place for a metastore on any store; SeaweedFS in `make interop`."""
+    """An empty place for a metastore on any store; in a bucket in `make interop`."""
     return _make(request.param, request)
+
+
+@pytest.fixture
+def moto_metastore(request: pytest.FixtureRequest) -> Lake:
+    """An empty place on moto for a metastore."""
+    return _make(METASTORE_MOTO, request)

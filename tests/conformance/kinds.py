@@ -16,7 +16,12 @@ def params(*kinds: Kind) -> list[object]:
 
 def _marks(kind: Kind) -> list[pytest.MarkDecorator]:
     marks = [pytest.mark.s3] if kind.server else []
-    return [*marks, pytest.mark.interop] if kind.server == "seaweedfs" else marks
+    return [*marks, pytest.mark.interop] if _is_slow(kind) else marks
+
+
+def _is_slow(kind: Kind) -> bool:
+    """Whether a kind is left to `make interop`; a metastore writes many small objects."""
+    return kind.server == "seaweedfs" or (kind.metastore and kind.server is not None)
 
 
 def _on(*kinds: Kind) -> pytest.MarkDecorator:

@@ -91,7 +91,17 @@ def _elsewhere(lake, path: str, values=(1, 2)) -> None:
 
 def test_a_whole_life(any_store):
     """Deliver 5: "soft drop, undrop also to a new name, purge"."""
-    lake = any_store
+    _live(any_store)
+
+
+@pytest.mark.s3
+def test_a_whole_life_in_a_bucket(moto_metastore):
+    """The same where `make test` has a bucket; every store in `make interop`."""
+    moto_metastore.make("ns")
+    _live(moto_metastore)
+
+
+def _live(lake) -> None:
     lake.make("other")
     odd = table_id("other", "it's #1? 日本 a.b%")
     lake.create(T, [1])

@@ -179,6 +179,8 @@ class Driver:
         return {"value": version, "streams": {s.stream_id: self._stream(s) for s in streams}}
 
     def _stream(self, stream):
+        if stream.stream_format != "deltacat":
+            return {"value": stream, "partitions": {}}  # it goes no further in other formats
         partitions = storage.list_stream_partitions(stream, **self.on).all_items()
         return {
             "value": stream,

@@ -104,10 +104,13 @@ def _python() -> str:
 
 def _build(python: str, home: Path) -> None:
     _run([python, "-m", "venv", "--clear", home])
-    uv = shutil.which("uv", path=Path(sys.executable).parent) or shutil.which("uv")
     inside = home / "bin" / "python"
-    install = [uv, "pip", "install", "--python", inside] if uv else [inside, "-m", "pip", "install"]
-    _run([*install, "--quiet", "--no-deps", "-r", REQUIREMENTS])
+    uv = shutil.which("uv", path=Path(sys.executable).parent)
+    arguments = ["--quiet", "--no-deps", "-r", REQUIREMENTS]
+    try:
+        _run([uv or "uv", "pip", "install", "--python", inside, *arguments])
+    except (NotBuiltError, FileNotFoundError):
+        _run([inside, "-m", "pip", "install", *arguments])  # slower
     _run([inside, "-c", "import deltacat"])
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mooring
 from mooring.errors import NotFoundError, ProtectedError
 from mooring.metastore.deltacat import codec
 from mooring.metastore.deltacat.adoption import adopt
@@ -314,6 +315,21 @@ def test_deltacat_reads_our_history_as_of_a_time(root, start):
     assert now["description"] == "second"
     old = peer("table_as_of", namespace="sales", table="orders", time_ns=int(before_ns) + 1)
     assert old["description"] in {"all of them", "first"}
+
+
+def test_deltacat_lists_and_renames_lance_tables_of_ours(root, start):
+    catalog = mooring.connect(f"metastore+{root}", dialect="deltacat")
+    catalog.create_namespace("sales")
+    catalog.create_table("sales$orders", pa.table({"id": [1, 2]}))
+    peer = start()
+    version = peer("describe")["sales"]["tables"]["orders"]["versions"]["1"]
+    (stream,) = version["streams"].values()
+    assert stream["value"]["streamLocator"]["format"] == "lance"
+    peer("rename_table", namespace="sales", table="orders", to="purchases")
+    shared = mooring.connect(f"metastore+{root}", beside_others=True)
+    assert list(shared.list_tables("sales")) == ["purchases"]
+    shared.create_table("sales$more", pa.table({"id": [3]}))
+    assert peer("tables", namespace="sales") == ["more", "purchases"]
 
 
 # -- we read a catalog that it wrote -------------------------------------------------------------

@@ -97,8 +97,9 @@ def test_every_operation_that_is_claimed_is_one_of_the_specification_and_is_ther
     assert known >= SUPPORTED
     for operation in SUPPORTED:
         method = _snake(operation)
-        own = getattr(mooring.DirectoryNamespace, method)
-        assert own is not getattr(lance_namespace.LanceNamespace, method), operation
+        for kind in (mooring.DirectoryNamespace, mooring.MetastoreNamespace):
+            own = getattr(kind, method)
+            assert own is not getattr(lance_namespace.LanceNamespace, method), operation
 
 
 def test_no_operation_is_supported_without_being_claimed():

@@ -1,6 +1,7 @@
-"""How far races of manifest catalogs go: the environment variable MOORING_RACES raises it.
+"""How far races go: the environment variable MOORING_RACES raises it.
 
-The suites take what fits their time. `MOORING_RACES=3` takes a good part of an hour.
+It counts for manifest catalogs and for the tables of a metastore. The suites take
+what fits their time. `MOORING_RACES=3` takes a good part of an hour.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from .explorer import Limits
 
 _DEPTH = int(os.environ.get("MOORING_RACES", "1"))
+IS_DEEP = _DEPTH > 1
 
 # A preemption takes the turn from an actor that could go on; switches at an actor's end are free.
 WIDE = Limits(preemptions=_DEPTH)

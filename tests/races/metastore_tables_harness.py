@@ -17,9 +17,9 @@ from mooring.errors import ConcurrentModificationError, InvalidInputError, Moori
 from mooring.identifiers import ObjectId
 from mooring.metastore.backend import MetastoreBackend
 from mooring.metastore.lance_table import branch_locator, tables_in
-from mooring.metastore.layout import commit_path
+from mooring.metastore.layout import COMMITS_DIR, TABLES_DIR, commit_path
 from mooring.metastore.locator import ROOT
-from mooring.namespace.api import CreateVersion
+from mooring.namespace.api import CreateVersion, Ttl
 from mooring.namespace.home import Home
 from mooring.namespace.settings import METASTORE, Settings
 from mooring.store.numbered import create_once
@@ -28,11 +28,11 @@ from mooring.tables.api import StagedTable, VersionRange
 
 from .explorer import Explorer, Limits, Report
 from .metastore_harness import LOST, HexIds
-from .scheduler import Saw
+from .scheduler import CRASH, FAIL, RUN, Saw
 from .world import FrozenClock, MemoryStore, MemoryWorld, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 SETTINGS = Settings(adopted=False, revision=1, kind=METASTORE)
 N, M = ObjectId(("n",)), ObjectId(("m",))
@@ -105,10 +105,16 @@ def table(name: str) -> ObjectId:
     return ObjectId((space or "n", own))
 
 
-def append(names: tuple[str, ...], token: str, backend: MetastoreBackend) -> None:
-    """Append a row as Lance does, to one table or to several together; again after a lost race."""
+def append(names: tuple[str, ...], token: str, backend: MetastoreBackend, *more: str) -> None:
+    """Append a row as Lance does, to one table or to several together; again after a lost race.
+
+    More rows are more versions of the same batch.
+    """
     for attempt in range(_ATTEMPTS):
-        operations = [_stage(backend, table(name), f"{token}{attempt}", token) for name in names]
+        nonce = f"{token}{attempt}"
+        operations = [
+            one for name in names for one in _stage(backend, table(name), nonce, [token, *more])
+        ]
         try:
             backend.commit_tables(operations)
         except (ConcurrentModificationError, InvalidInputError):
@@ -117,16 +123,20 @@ def append(names: tuple[str, ...], token: str, backend: MetastoreBackend) -> Non
     raise ConcurrentModificationError(token)
 
 
-def _stage(backend: MetastoreBackend, name: ObjectId, nonce: str, row: str) -> CreateVersion:
-    """Write the manifest of the version after the newest."""
+def _stage(
+    backend: MetastoreBackend, name: ObjectId, nonce: str, added: list[str]
+) -> Iterator[CreateVersion]:
+    """Write the manifests of the versions after the newest."""
     location = _key(backend.describe_table(name).location)
     newest = backend.list_table_versions(name, limit=1)
     version = newest[0].version + 1 if newest else 1
     body = backend.store.get(newest[0].manifest_path) if newest else encode([])
-    rows = [*decode(body), row] if body is not None else []
-    staged = f"{manifest(location, version)}-{nonce}"
-    backend.store.put(staged, encode(rows))
-    return CreateVersion(name, version, staged)
+    # Of a table that is purged by now nothing can be read, and nothing becomes a version.
+    rows = [] if body is None else list(decode(body))
+    for count in range(len(added)):
+        staged = f"{manifest(location, version + count)}-{nonce}"
+        backend.store.put(staged, encode([*rows, *added[: count + 1]]))
+        yield CreateVersion(name, version + count, staged)
 
 
 def _key(location: str) -> str:
@@ -160,6 +170,8 @@ def perform(verb: str, token: str, backend: MetastoreBackend) -> object:  # noqa
     match verb.split():
         case ["append", *names]:
             return append(tuple(names), token, backend)
+        case ["twice", name]:
+            return append((name,), token, backend, f"{token}+")
         case ["create", name]:
             return backend.create_table(table(name), token)
         case ["rename", name, new]:
@@ -168,6 +180,10 @@ def perform(verb: str, token: str, backend: MetastoreBackend) -> object:  # noqa
             return backend.undrop_table(table(name), table(new))
         case ["drop", "n"]:
             return backend.drop_namespace(N, cascade=True)
+        case ["expire", "n"]:
+            return backend.drop_namespace(N, cascade=True, ttl=Ttl(0))
+        case ["purge", "expired"]:
+            return backend.purge_tables()
         case ["undrop", "n"]:
             return backend.undrop_namespace(N)
         case ["make", space]:
@@ -265,6 +281,10 @@ def step(verb: str, token: str, frozen: tuple) -> list[tuple[str, tuple]]:  # no
                 return stay(NO_TABLE)
             for name in names:
                 model.live[_split(name)] += (token,)
+        case ["twice", name]:
+            if rows_of(name) is None:
+                return stay(NO_TABLE)
+            model.live[_split(name)] += (token, f"{token}+")
         case ["create" | "declare" as call, name]:
             if not model.spaces.get(_split(name)[0]):
                 return stay(NO_SPACE)
@@ -312,6 +332,15 @@ def step(verb: str, token: str, frozen: tuple) -> list[tuple[str, tuple]]:  # no
                 return stay(TAKEN)
             del model.live[_split(name)]
             model.live[_split(new)] = rows
+        case ["purge", "expired"]:
+            gone = [key for key in model.live if not model.spaces.get(key[0])]
+            for key in gone:
+                del model.live[key]
+            partly = model.freeze()
+            model.spaces = {name: True for name, is_live in model.spaces.items() if is_live}
+            # Tables are marked first. What another purge has marked meanwhile is left to it, and to
+            # the next one where it came to an end.
+            return [("ok", model.freeze()), ("ok", partly)]
         case ["purge", name]:
             if not trash_of(name):
                 # Somebody else's purge that is under way is helped.
@@ -372,8 +401,10 @@ def explains(initial: tuple, actors: tuple[tuple[Step, ...], ...], final: tuple)
             moved = (*positions[:index], at + 1, *positions[index + 1 :])
             ends = step(verb, token, state)
             follow = [new for expected, new in ends if outcome in {expected, *_UNSURE}]
-            if outcome in {LOST, *_UNSURE}:
+            if outcome in {LOST, REFUSED, *_UNSURE}:
                 follow.append(state)
+            if outcome == REFUSED and verb.startswith("purge"):  # which is to be tried again
+                follow += [new for _, new in ends]
             if any(reach(moved, each) for each in follow):
                 return True
         return False
@@ -382,6 +413,7 @@ def explains(initial: tuple, actors: tuple[tuple[Step, ...], ...], final: tuple)
 
 
 _UNSURE = ("crashed", "UnknownOutcomeError")
+REFUSED = "ServiceUnavailableError"
 
 
 # -- looking at a state ----------------------------------------------------------------------------
@@ -548,11 +580,14 @@ class Judge:
         newest = versions.pop()
         if one.versions[newest] not in content:
             return f"the newest version {newest} is gone"
-        for version in versions:
+        is_last = manifest(one.location, newest) not in content
+        for version in reversed(versions):
             final = content.get(manifest(one.location, version))
-            if final is None:
+            # Versions of one batch get their names one after another; until then copies do.
+            is_last = is_last and final is None and one.versions[version] in content
+            if final is None and not is_last:
                 return f"version {version} before the newest is not where readers look"
-            if len(decode(final)) != version:
+            if final is not None and len(decode(final)) != version:
                 return f"version {version} has the rows {decode(final)}"
         return None
 
@@ -615,7 +650,7 @@ class Judge:
 
 
 def _matters(path: str) -> bool:
-    return path.startswith(("txn/_commits/", "_tables/", f"{OUTSIDE}/"))
+    return path.startswith((f"{COMMITS_DIR}/", f"{TABLES_DIR}/", f"{OUTSIDE}/"))
 
 
 # -- exploring -------------------------------------------------------------------------------------
@@ -624,23 +659,41 @@ def _matters(path: str) -> bool:
 def _commutes(call, content, *, faults_left: bool) -> bool:
     """Tell calls that make no choice.
 
-    An entry of the chain that is there never changes, and nobody saves settings. Files that a
+    An entry of the chain that is there never changes, and nobody saves settings. Whoever reads
+    several at once stops at the first that is absent, whatever came behind it since. Files that a
     transaction stages, and its log, hold its id in their names and are read by nobody: a crash
     before one is the same as one after it.
     """
     if call.path.startswith("_mooring-catalog."):
         return True
     if call.verb == "get":
-        return call.path in content and call.path.startswith("txn/_commits/")
+        return call.path.startswith(f"{COMMITS_DIR}/") and (
+            call.path in content or _is_behind(call.path, content)
+        )
     if call.verb == "list_dir" and call.path == "txn/_checkpoints":
         return True
     return call.verb in {"put", "delete"} and not _matters(call.path)
+
+
+def _is_behind(path: str, content) -> bool:
+    """Whether an entry is absent that comes before this one."""
+    before = int(path.rpartition("/")[2]) - 1
+    return before > 0 and commit_path(before) not in content
 
 
 class TableExplorer(Explorer):
     """Judges every state on the way, too."""
 
     look: Callable[[object], str | None]
+    fails = False
+
+    def _choices(self, run, schedule) -> list:
+        """Where a store may refuse, it may do so at every call; else processes end at any."""
+        choices = super()._choices(run, schedule)
+        if not self.fails:
+            return choices
+        running = [choice for choice in choices if choice[0] == RUN]
+        return running + [(FAIL, index) for kind, index in choices if kind == CRASH]
 
     def _step(self, run, choice, schedule) -> None:
         super()._step(run, choice, schedule)
@@ -651,8 +704,8 @@ class TableExplorer(Explorer):
                 self.report.violations.append(told)
 
 
-def explore(race: TableRace, limits: Limits | None = None, judging=Judge) -> Report:
-    """Explore a race in memory."""
+def explore(race: TableRace, limits: Limits | None = None, *, fails: bool = False) -> Report:
+    """Explore a race in memory; with ``fails`` the store refuses where processes would end."""
     world = MemoryWorld()
     store = world.open({})
     starting = open_backend(store, "I")
@@ -660,7 +713,7 @@ def explore(race: TableRace, limits: Limits | None = None, judging=Judge) -> Rep
         perform(verb, f"I{at}", starting)
     looker = Looker()
     initial = read_state(looker, store.content)
-    judge = judging(race, initial, looker)
+    judge = Judge(race, initial, looker)
     programs = {
         name: [partial(perform, verb, token) for verb, token in verbs]
         for name, verbs in zip("ABCD", race.tokens(), strict=False)
@@ -675,4 +728,5 @@ def explore(race: TableRace, limits: Limits | None = None, judging=Judge) -> Rep
         commutes=_commutes,
     )
     explorer.look = judge.look
+    explorer.fails = fails
     return explorer.explore()

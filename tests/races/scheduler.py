@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import greenlet
 
-from mooring.errors import MooringError, UnknownOutcomeError
+from mooring.errors import MooringError, ServiceUnavailableError, UnknownOutcomeError
 from mooring.store.scripted import Crash, ScriptedStore
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mooring.store.wrapped import Call
 
-RUN, CRASH, LOSE = "run", "crash", "lose"
+RUN, CRASH, LOSE, FAIL = "run", "crash", "lose", "fail"
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Actor:
 
 
 class _Script:
-    """Stops an actor before every call, and loses acknowledgements on command."""
+    """Stops an actor before every call; on command the store refuses, or loses what it answers."""
 
     def __init__(self, actor: Actor, run: Run) -> None:
         self._actor = actor
@@ -57,6 +57,10 @@ class _Script:
         actor.pending = None
         if actor.command == CRASH:
             raise Crash
+        if actor.command == FAIL:
+            actor.command = RUN
+            actor.history = hash((actor.history, call.verb, call.path, FAIL))
+            raise ServiceUnavailableError(call.path)
         if len(actor.since) == len(actor.outcomes):
             self._run.note_start(actor)
 
@@ -157,7 +161,7 @@ class Run:
             each.resume()
 
     def step(self, kind: str, index: int) -> None:
-        """Let one actor make its pending call, crash at it, or lose its answer."""
+        """Let one actor make its pending call, crash at it, see it fail, or lose its answer."""
         actor = self.actors[index]
         if self.last not in {None, actor} and not self.last.done:
             self.preemptions += 1

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ from .metastore_table_worker import (
     StagingNamespace,
     append,
     look_at_both,
-    move,
+    put,
     rows_of,
     stage_move,
 )
@@ -174,13 +175,22 @@ def _insert(uri: str, step: int) -> None:
     mooring.Table(backend, info).insert(pa.table({"row": [7]}))
 
 
-def _move(uri: str, step: int) -> None:
+def _stage_move(uri: str) -> list[CreateVersion]:
+    """Stage a move, and name the manifests so that they are found in a copy of the lake, too."""
     namespace = StagingNamespace(**_properties(uri))
     stage_move(namespace, 1, LEFT, RIGHT)
-    requests = [one.create_table_version for one in namespace.take().operations]
-    operations = [
-        CreateVersion(ObjectId(tuple(one.id)), one.version, one.manifest_path) for one in requests
+    staged = [one.create_table_version for one in namespace.take().operations]
+    return [
+        CreateVersion(ObjectId(tuple(one.id)), one.version, _below(one.manifest_path))
+        for one in staged
     ]
+
+
+def _below(path: str) -> str:
+    return "/".join(path.split("/")[-2:])
+
+
+def _commit(operations: list[CreateVersion], uri: str, step: int) -> None:
     _open_to_die(uri, step).commit_tables(operations)
 
 
@@ -217,18 +227,19 @@ def test_kill_at_every_step_of_an_append_leaves_it_whole_or_undone(tmp_path, tim
 
 def test_kill_at_every_step_of_a_move_leaves_both_tables_or_neither_changed(tmp_path, timed):
     _prepare(str(tmp_path / "master"), left=[1, 2], right=[3])
+    commit = partial(_commit, _stage_move(str(tmp_path / "master")))
     before, after = ([1, 2], [3]), ([2], [1, 3])
     ends = Counter()
 
     def must_hold(uri: str, *, killed: bool) -> None:
-        namespace = StagingNamespace(**_properties(uri))
-        found = look_at_both(namespace)
-        assert found in ([before, after] if killed else [after])
-        ends[len(found[0])] += 1
-        assert move(namespace, 2, LEFT, RIGHT) == "ok"
-        left, right = found
-        assert look_at_both(namespace) == ([row for row in left if row != 2], sorted([*right, 2]))
+        namespace = mooring.MetastoreNamespace(**_properties(uri))
+        left, right = look_at_both(namespace)
+        assert (left, right) in ([before, after] if killed else [after])
+        ends[len(left)] += 1
+        for table in (LEFT, RIGHT):
+            put(namespace, table, 9)
+        assert look_at_both(namespace) == ([*left, 9], [*right, 9])
         _must_be_whole(uri)
 
-    assert _kill_at_every_step(_move, tmp_path / "master", tmp_path, must_hold) > 5
+    assert _kill_at_every_step(commit, tmp_path / "master", tmp_path, must_hold) > 5
     assert set(ends) == {1, 2}

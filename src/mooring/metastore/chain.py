@@ -185,7 +185,7 @@ class CommitChain:
         Raises:
             ProtectedError: others commit here, and nobody said that this may be done beside them.
         """
-        if self._others is not None:
+        if self._others is not None and not self._beside_others:
             self.settle()
 
     def adopt(self) -> int:
@@ -201,6 +201,19 @@ class CommitChain:
                 if not self.append(seq, entry):
                     break
                 count += 1
+
+    def look_everywhere(self) -> None:
+        """Look for commits of others from the beginning on, by all entries of the chain.
+
+        Who commits by a clock that is behind may have come in where nobody looks any more.
+        """
+        others = self.dialect.others(self._store)
+        if others is None:
+            return
+        for _, entry in self.backwards(self.snapshot().seq):
+            others.note(record.txn_id for record in entry.records)
+        with self._reading:
+            self._others = others
 
     def _see_others(self) -> None:
         """Show commits of others after the newest entry; the store stays as it is."""

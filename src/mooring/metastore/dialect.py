@@ -79,7 +79,7 @@ class Others(Protocol):
         ...
 
     def running(self) -> list[str]:
-        """List their transactions that are not over."""
+        """Return their transactions that were not over at the last look."""
         ...
 
 

@@ -243,9 +243,15 @@ class NewVersion:
 
     def _take_in(self) -> None:
         """Record what was written past the catalog, so that this writer builds on it."""
-        versions, files = self.versions, self._require_files()
-        versions.metastore.run(
-            lambda txn: take_in(txn, require_table(txn, self.wanted.table), files, versions.home),
+        files = self._require_files()
+
+        def work(txn: Transaction) -> None:
+            table = require_table(txn, self.wanted.table)
+            if table.location == files.location:
+                take_in(txn, table, files, self.versions.home)
+
+        self.versions.metastore.run(
+            work,
             message=f"take in versions of {self.wanted.table} that were written past the catalog",
         )
 
@@ -492,17 +498,19 @@ def take_in(txn: Transaction, table: LanceTable, files: BranchFiles, home: Home)
     found = txn.find(locator)
     known = cast("Partition", found.value) if found else partition_of(locator, files.branch)
     last = max(known.stream_position or 0, known.previous_position or 0)
-    fresh = [one for one in files.records.newest_first() if one.version > last]
+    # A version may lie there under names that count up and down: it is one.
+    there = {one.version: one for one in files.records.newest_first()}
+    fresh = sorted(version for version in there if version > last)
     if not fresh:
         return 0
-    moved = replace(known, stream_position=fresh[0].version)
+    moved = replace(known, stream_position=fresh[-1])
     if found is None:
         txn.create(locator, moved)
     else:
         txn.update(locator, moved)
-    for one in reversed(fresh):
-        delta = version_at(files, one, home.author, one.at_ms)
-        txn.create(locator.child(str(one.version)), delta)
+    for version in fresh:
+        delta = version_at(files, there[version], home.author, there[version].at_ms)
+        txn.create(locator.child(str(version)), delta)
     return len(fresh)
 
 

@@ -369,7 +369,7 @@ class Deregistration:
 
     def prepare(self, txn: Transaction) -> None:
         """Mark the directory, so that no vacuum takes it for a leftover."""
-        found = self.require(txn, self.table)
+        found = self._require(txn)
         if found.location.startswith(f"{TABLES_DIR}/"):
             self.home.store.put(f"{found.location}/{KEPT_MARKER}", b"")
 
@@ -380,13 +380,17 @@ class Deregistration:
             TableNotFoundError: no live table has this identifier.
             ProtectedError: it is protected.
         """
-        found = self.require(txn, self.table)
-        namespace = cast("Namespace", txn.get(found.locator.parent).value)
-        require_unprotected(self.table, found.value, namespace)
+        found = self._require(txn)
         # Whoever looks at the bytes alone has to find what the catalog told of them.
         self.versions.complete(txn.seq, found)
         txn.delete(found.locator, cascade=True)
         self._gone = found
+
+    def _require(self, txn: Transaction) -> LanceTable:
+        found = self.require(txn, self.table)
+        namespace = cast("Namespace", txn.get(found.locator.parent).value)
+        require_unprotected(self.table, found.value, namespace)
+        return found
 
     def finish(self) -> TableInfo:
         """Tell where its bytes are."""

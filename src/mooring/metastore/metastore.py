@@ -158,12 +158,18 @@ class Metastore:
             return self.chain.refresh()
         return next((seq for seq, one in self.transactions() if one.end_ms <= time_ms), 0)
 
-    def adopt_commits(self) -> int:
+    def adopt_commits(self, *, everywhere: bool = False) -> int:
         """Take what others committed by rules of their own into the chain; return how many.
+
+        Args:
+            everywhere: Look from the beginning on, for commits by clocks that are far behind. That
+                reads the whole chain.
 
         Raises:
             UnknownOutcomeError: the store never said whether the last of them was taken in.
         """
+        if everywhere:
+            self.chain.look_everywhere()
         return self.chain.adopt()
 
     @contextmanager

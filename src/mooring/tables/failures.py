@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mooring import errors
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
@@ -95,6 +96,10 @@ _MEANINGS: tuple[tuple[str, type[MooringError]], ...] = (
 )
 _PATTERNS = tuple((re.compile(text, re.IGNORECASE | re.DOTALL), kind) for text, kind in _MEANINGS)
 
+# What a ledger raised while Lance asked it, as Lance words it.
+_RAISED = re.compile(
+    r"LanceError\(\w+\): Python error in \w+: (\w+): (.*?)(?:, src/\S+\.rs:\d+:\d+)?$", re.DOTALL
+)
 # A feature flag that this release of Lance does not know, as a rename sets one.
 _SEALED = "cannot be written by this version of Lance"
 # Where in Lance's own source it failed, and dumps of whole schemas, help nobody.
@@ -121,6 +126,10 @@ def explain(failure: Exception, what: str) -> MooringError:
         what: What it happened to, as in "table 'people'".
     """
     text = _text(failure)
+    raised = _RAISED.match(text)
+    if raised and raised[1] in errors.__all__:
+        kind: type[MooringError] = getattr(errors, raised[1])
+        return kind(raised[2])
     if _SEALED in text:
         msg = (
             f"{what} takes no writes now: it is being renamed, or a newer release of Lance wrote"
@@ -128,9 +137,9 @@ def explain(failure: Exception, what: str) -> MooringError:
         )
         return InvalidTableStateError(msg)
     reason = _tidy(text)
-    for pattern, kind in _PATTERNS:
+    for pattern, meaning in _PATTERNS:
         if pattern.search(text):
-            return kind(f"{what}: {reason}")
+            return meaning(f"{what}: {reason}")
     if isinstance(failure, OSError | RuntimeError):
         return ServiceUnavailableError(f"{what}: Lance failed: {reason}")
     return InvalidInputError(f"{what}: {reason}")

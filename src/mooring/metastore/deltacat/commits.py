@@ -1,8 +1,8 @@
 """Commits that deltacat makes by its own rules: found by their logs, read as records of ours.
 
 The log of a transaction commits it, and names the files that it wrote. Logs lie by the minute in
-which their transactions began, so whoever has seen all of them looks again only at the last
-minutes, and at those transactions that were running then.
+which their transactions began, so whoever has seen all of them looks again only at the last hour,
+and at those transactions that were running then.
 
 Of two revisions with one number its readers see the one whose name comes later, whichever was
 committed first: so the other is left out here as well.
@@ -81,6 +81,7 @@ class DeltacatCommits:
         self._known: set[str] = set()
         self._newest_ns = 0
         self._from_ns = 0
+        self._floor_ns = 0
         self._watched: set[str] = set()
         self._found: list[_Commit] = []
         self._latest: dict[Ids, tuple[int, str, str]] = {}
@@ -94,7 +95,7 @@ class DeltacatCommits:
                 self._watched.add(name.removeprefix(_RUNNING))
             else:
                 self.note([name])
-        self._from_ns = min(map(start_ns, self._known), default=0)
+        self._from_ns = self._floor_ns = min(map(start_ns, self._known), default=0)
 
     def recent(self) -> tuple[str, ...]:
         """Return committed transactions of the last minutes, and those that are running."""
@@ -110,16 +111,16 @@ class DeltacatCommits:
             self._newest_ns = max(self._newest_ns, start_ns(txn_id))
 
     def running(self) -> list[str]:
-        """List transactions that are not over."""
-        listed = (self._store.list_dir(path).files for path in (RUNNING_DIR, PAUSED_DIR))
-        return sorted(name for names in listed for name in names if is_txn_id(name))
+        """Return the transactions that were not over at the last look."""
+        return sorted(self._watched)
 
     # -- looking ---------------------------------------------------------------------------------
 
     def look(self) -> bool:
         """Look for commits that are not known; tell whether there are any."""
         # First who is running: whoever is not any more has a log by now, or never will.
-        running = set(self.running())
+        listed = (self._store.list_dir(path).files for path in (RUNNING_DIR, PAUSED_DIR))
+        running = {name for names in listed for name in names if is_txn_id(name)}
         logs = [*self._found, *self._list(), *self._logs_of(self._watched - running)]
         self._watched = running
         found = {log.txn_id: log for log in logs if log.txn_id not in self._known}
@@ -129,16 +130,16 @@ class DeltacatCommits:
         return bool(found)
 
     def _list(self) -> list[_Commit]:
-        """List logs from the last minutes on; at the beginning all of them."""
+        """List logs from the last hour on; at the beginning all of them."""
         if self._from_ns <= 0:
             paths = [meta.path for meta in self._store.list_prefix(SUCCESS_DIR)]
         else:
-            paths = list(self._walk(SUCCESS_DIR, minute_parts(self._from_ns)))
+            paths = list(self._walk(SUCCESS_DIR, minute_parts(self._from_ns)[:-1]))
         logs = [_Commit(*parsed, path) for path in paths if (parsed := parse_log(path))]
-        return [log for log in logs if start_ns(log.txn_id) >= self._from_ns]
+        return [log for log in logs if start_ns(log.txn_id) >= self._floor_ns]
 
     def _walk(self, path: str, since: tuple[str, ...]) -> Iterator[str]:
-        """Go through the logs below a directory that began in or after a minute."""
+        """Go through the logs below a directory that began in or after an hour."""
         if not since:
             yield from (meta.path for meta in self._store.list_prefix(path))
             return
