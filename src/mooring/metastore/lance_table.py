@@ -18,6 +18,7 @@ from mooring.errors import InvalidNameError
 from mooring.identifiers import DELIMITER, ObjectId, quote
 from mooring.metastore.locator import Locator, check_part
 from mooring.metastore.model import (
+    LOCATION,
     CommitState,
     Lifecycle,
     Partition,
@@ -49,7 +50,6 @@ __all__ = [
 ]
 
 FORMAT = "lance"
-LOCATION = "location"
 _VERSION = "1"
 _STREAM = "lance"
 _MAIN = "main"

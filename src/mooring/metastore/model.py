@@ -17,6 +17,7 @@ from mooring.errors import InvalidInputError, UnreadableError
 from mooring.metastore.locator import Kind
 
 __all__ = [
+    "LOCATION",
     "CommitState",
     "DataFile",
     "Delta",
@@ -37,6 +38,10 @@ __all__ = [
     "decode_object",
     "encode_object",
 ]
+
+
+# The property of a stream that names the directory of its Lance table.
+LOCATION = "location"
 
 
 class Lifecycle(StrEnum):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mooring.metastore.entry import Entry
 from mooring.metastore.layout import DATA_DIR, KEPT_MARKER, TABLES_DIR, parse_stage
 from mooring.metastore.locator import Kind
-from mooring.metastore.model import Delta, Stream, decode_object
+from mooring.metastore.model import LOCATION, Delta, Stream, decode_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from mooring.metastore.model import MetaObject
     from mooring.store import ObjectMeta, Store
 
-__all__ = ["LOCATION", "Stray", "find_strays", "vacuum"]
-
-# The property of a stream that names the directory of its Lance table.
-LOCATION = "location"
+__all__ = ["Stray", "find_strays", "vacuum"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ import msgspec
 from mooring.errors import ConflictError
 from mooring.metastore.locator import ROOT, Kind
 from mooring.metastore.metastore import Metastore
-from mooring.metastore.model import Delta, Stream
+from mooring.metastore.model import LOCATION, Delta, Stream
 from mooring.metastore.recognition import Layout, recognise
-from mooring.metastore.vacuum import LOCATION
 from mooring.namespace.locations import is_outside
 
 if TYPE_CHECKING:
