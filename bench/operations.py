@@ -15,8 +15,8 @@ import mooring
 from bench.lakes import TINY, fill, open_pylance, workspace
 from bench.report import Figure, Section
 from bench.timing import time_pairs
-from mooring.namespace.home import Home
 from mooring.directory.listing_backend import ListingBackend
+from mooring.namespace.home import Home
 from mooring.namespace.lance import LanceAdapter
 from mooring.store.local import LocalStore
 

@@ -15,8 +15,8 @@ from bench.lakes import TINY, workspace
 from bench.report import Figure, Section
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
-from mooring.namespace.home import Home
 from mooring.directory.listing_backend import ListingBackend
+from mooring.namespace.home import Home
 from mooring.store import open_store
 from mooring.store.observed import ObservedStore
 

@@ -80,7 +80,7 @@ def connect(
     text = os.fspath(uri)
     if text.startswith(_LATER):
         kind = text.partition("+")[0]
-        msg = f"this release opens directories of Lance tables, not yet '{kind}+' catalogs"
+        msg = f"this release opens directories of Lance tables and metastores, not '{kind}+' yet"
         raise UnsupportedError(msg)
     if text.startswith(METASTORE_SCHEME):
         root = text.removeprefix(METASTORE_SCHEME)

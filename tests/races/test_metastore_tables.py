@@ -10,13 +10,14 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from mooring.metastore import lance_versions
+from mooring.metastore import manifests, version_steps
 from mooring.metastore.backend import MetastoreBackend
 from mooring.metastore.committer import Request
-from mooring.metastore.lance_versions import LanceVersions, NewVersion
+from mooring.metastore.lance_versions import LanceVersions
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.transaction import Transaction
 from mooring.metastore.trash import Trash
+from mooring.metastore.version_steps import NewVersion
 
 from .depth import IS_DEEP
 from .explorer import Limits
@@ -227,7 +228,7 @@ def _finalizing_before_the_commit(monkeypatch) -> None:
 
     def hasty(self, txn) -> None:
         files = self._require_files()
-        lance_versions.put_final(files, files.final(self._copy), self._body)
+        manifests.put_final(files, files.final(self._copy), self._body)
         plan(self, txn)
 
     monkeypatch.setattr(NewVersion, "plan", hasty)
@@ -265,7 +266,7 @@ def _giving_purged_places_out_again(monkeypatch) -> None:
 
 def _leaving_the_dead_alone(monkeypatch) -> None:
     """Build on a version whose writer did not give it its name."""
-    monkeypatch.setattr(lance_versions, "finalize", lambda *_: None)
+    monkeypatch.setattr(version_steps, "finalize", lambda *_: None)
 
 
 def _forgetting_what_is_not_final(monkeypatch) -> None:

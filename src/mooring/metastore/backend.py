@@ -8,40 +8,26 @@ Spec: deltacat-storage-model; objects-and-relationships.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar, cast
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from mooring.clock import format_duration
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     MooringError,
-    NamespaceAlreadyExistsError,
     TableAlreadyExistsError,
     TableNotFoundError,
     UnknownOutcomeError,
-    UnsupportedError,
 )
-from mooring.hints import suggest
 from mooring.identifiers import ROOT, ObjectId, quote
-from mooring.metastore.lance_table import (
-    check_names,
-    check_new_name,
-    find_table,
-    locator_of,
-    move_table,
-    tables_in,
-)
-from mooring.metastore.lance_versions import DeleteVersions, LanceVersions, NewVersion
-from mooring.metastore.locator import ROOT as TOP
+from mooring.metastore.ground import live_namespaces
+from mooring.metastore.lance_table import check_new_name, locator_of, move_table, tables_in
 from mooring.metastore.making import Declaration, Deregistration, Making, Registration
-from mooring.metastore.metastore import Metastore
-from mooring.metastore.model import Namespace
+from mooring.metastore.namespaces import Namespaces
 from mooring.metastore.past import read_past
-from mooring.metastore.recognition import Layout, settle_layout
-from mooring.metastore.trash import Trash, require_namespace
+from mooring.metastore.trash import require_namespace
+from mooring.metastore.version_steps import DeleteVersions, NewVersion
 from mooring.namespace.api import (
     CreateMode,
     CreateVersion,
@@ -51,171 +37,33 @@ from mooring.namespace.api import (
     PurgeReport,
     TableInfo,
 )
-from mooring.namespace.home import AtHome
-from mooring.namespace.locations import is_outside
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
-from mooring.tables.place import Place, open_place
 from mooring.tables.reference_names import branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from mooring.metastore.lance_table import LanceTable
     from mooring.metastore.making import Step
-    from mooring.metastore.transaction import Found, Transaction
+    from mooring.metastore.model import Namespace
+    from mooring.metastore.transaction import Transaction
     from mooring.metastore.trash import DroppedObject
     from mooring.namespace.api import Change, Outcome, PurgeProgress, TableOperation, Ttl
-    from mooring.namespace.home import Home
     from mooring.namespace.settings import Settings
     from mooring.namespace.states import TableStatus
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["MetastoreBackend"]
 
-T = TypeVar("T")
 
-
-class MetastoreBackend(AtHome):
+class MetastoreBackend(Namespaces):
     """A catalog whose objects are those of a metastore."""
 
-    def __init__(self, home: Home, metastore: Metastore | None = None) -> None:
-        """Open a catalog; nothing is written, and a missing root is an empty one.
-
-        Args:
-            home: Where the catalog is.
-            metastore: Its objects, where they are opened already.
-        """
-        super().__init__(home)
-        self.metastore = metastore or Metastore(
-            home.store, author=home.author, clock=home.clock, ids=home.ids
-        )
-        self._is_settled = False
-        self._trash = Trash(home, self.metastore)
-        self._versions = LanceVersions(home, self.metastore, self._place)
-
-    @property
-    def levels(self) -> int | None:
-        """Every table lies in a namespace."""
-        return 2
-
-    @property
-    def managed_versioning(self) -> bool:
-        """Versions are records of the catalog: whoever writes commits through it."""
-        return True
-
-    @property
-    def keeps_versions(self) -> bool:
-        """The newest version is what the catalog says, and not what a directory shows."""
-        return True
-
-    def require_writable(self) -> None:
-        """Refuse where no change may be made."""
-        self._prepare()
-
-    def _prepare(self, *, creates: bool = False) -> None:
-        """Before a change: prove the store, and give a new catalog its settings and layout."""
-        self.home.prepare(creates=creates)
-        if creates and not self._is_settled:
-            settle_layout(self.store, Layout(self.metastore.dialect.name))
-            self._is_settled = True
-
-    def _run(self, work: Callable[[Transaction], T], message: str, *, creates: bool = False) -> T:
-        self._prepare(creates=creates)
-        return self.metastore.run(work, message=message)
-
-    # -- namespaces ------------------------------------------------------------------------------
-
-    def list_namespaces(
-        self, parent: ObjectId, *, after: str | None = None, limit: int | None = None
-    ) -> list[str]:
-        """Name the namespaces of the root; there are no others."""
-        view = self.metastore.begin()
-        if not parent.is_root:
-            require_namespace(view, parent)
-            return []
-        return cut([found.locator.parts[0] for found in _live_namespaces(view)], after, limit)
-
-    def describe_namespace(self, namespace: ObjectId) -> Mapping[str, str]:
-        """Return a namespace's properties; the root has none."""
-        if namespace.is_root:
-            return {}
-        found = require_namespace(self.metastore.begin(), namespace)
-        return dict(cast("Namespace", found.value).properties)
-
-    def create_namespace(
-        self,
-        namespace: ObjectId,
-        properties: Mapping[str, str],
-        mode: CreateMode = CreateMode.CREATE,
-    ) -> Mapping[str, str]:
-        """Make a namespace of the root."""
-        _check_namespace(namespace)
-        check_properties(properties)
-        locator = locator_of(namespace)
-
-        def work(txn: Transaction) -> dict[str, str]:
-            known = txn.find(locator)
-            if known is None:
-                txn.create(locator, Namespace(properties=dict(properties)))
-                return dict(properties)
-            if mode is CreateMode.CREATE:
-                msg = f"there is a namespace {quote(str(namespace))} already"
-                raise NamespaceAlreadyExistsError(msg)
-            value = cast("Namespace", known.value)
-            if mode is CreateMode.EXIST_OK:
-                return dict(value.properties)
-            txn.update(locator, replace(value, properties=dict(properties)))
-            return dict(properties)
-
-        return self._run(work, f"create namespace {namespace}", creates=True)
-
-    def update_namespace(
-        self, namespace: ObjectId, updates: Mapping[str, str | None]
-    ) -> Mapping[str, str]:
-        """Change properties of a namespace."""
-        check_properties(updates)
-        if namespace.is_root:
-            msg = "the root of a metastore keeps no properties: set those of a namespace"
-            raise UnsupportedError(msg)
-
-        def work(txn: Transaction) -> dict[str, str]:
-            found = require_namespace(txn, namespace)
-            value = cast("Namespace", found.value)
-            merged = merge_properties(value.properties, updates)
-            txn.update(found.locator, replace(value, properties=merged))
-            return merged
-
-        return self._run(work, f"update namespace {namespace}")
-
-    def drop_namespace(
-        self, namespace: ObjectId, *, cascade: bool = False, ttl: Ttl | None = None
-    ) -> Mapping[str, str]:
-        """Move a namespace into the trash."""
-        if namespace.is_root:
-            msg = "the root namespace is the catalog itself and cannot be dropped"
-            raise InvalidInputError(msg)
-        self.home.reload_settings()
-
-        def work(txn: Transaction) -> dict[str, str]:
-            found = require_namespace(txn, namespace)
-            self._trash.drop_namespace(txn, found, ttl, cascade=cascade)
-            return dict(cast("Namespace", found.value).properties)
-
-        return self._run(work, f"drop namespace {namespace}")
-
-    def undrop_namespace(self, namespace: ObjectId) -> int:
-        """Bring a dropped namespace back with all that was dropped with it."""
-        check_names(namespace)
-        return self._run(
-            lambda txn: self._trash.undrop_namespace(txn, namespace),
-            f"undrop namespace {namespace}",
-        )
-
-    # -- reading ---------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def list_tables(
         self,
@@ -243,7 +91,7 @@ class MetastoreBackend(AtHome):
 
     def _live_tables(self, within: ObjectId) -> list[LanceTable]:
         view = self.metastore.begin()
-        around = _live_namespaces(view) if within.is_root else [require_namespace(view, within)]
+        around = live_namespaces(view) if within.is_root else [require_namespace(view, within)]
         found = [table for above in around for table in tables_in(view, above.locator)]
         return [table for table in found if table.value.dropped is None]
 
@@ -258,7 +106,7 @@ class MetastoreBackend(AtHome):
     def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
         """Return every namespace with its properties; the root is the first."""
         found: list[tuple[ObjectId, Mapping[str, str]]] = [(ROOT, {})]
-        for namespace in _live_namespaces(self.metastore.begin()):
+        for namespace in live_namespaces(self.metastore.begin()):
             value = cast("Namespace", namespace.value)
             found.append((ObjectId(namespace.locator.parts), dict(value.properties)))
         return found
@@ -270,16 +118,6 @@ class MetastoreBackend(AtHome):
             raise self._why_not_live(table)
         declared = found.newest is None if check_declared else None
         return self._info(found, is_only_declared=declared)
-
-    def _find(self, txn: Transaction, table: ObjectId) -> LanceTable | None:
-        check_names(table)
-        return find_table(txn, locator_of(table)) if table.level == self.levels else None
-
-    def _require(self, txn: Transaction, table: ObjectId) -> LanceTable:
-        found = self._find(txn, table)
-        if found is None:
-            raise self._why_not_live(table)
-        return found
 
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
@@ -317,7 +155,7 @@ class MetastoreBackend(AtHome):
         changes = [change for one in locators for change in read_past(self.metastore, view, one)]
         return sorted(changes, key=lambda change: change.at_ms)
 
-    # -- making tables ---------------------------------------------------------------------------
+    # -- making tables -----------------------------------------------------------------------------
 
     def declare_table(
         self,
@@ -448,7 +286,7 @@ class MetastoreBackend(AtHome):
 
         self._run(work, f"alias table {table} as {also}")
 
-    # -- the lifecycle ---------------------------------------------------------------------------
+    # -- the lifecycle -----------------------------------------------------------------------------
 
     def drop_table(self, table: ObjectId, ttl: Ttl | None = None) -> TableInfo:
         """Move a live table into the trash."""
@@ -528,7 +366,7 @@ class MetastoreBackend(AtHome):
                 report.purged.append(table)
         return report
 
-    # -- versions --------------------------------------------------------------------------------
+    # -- versions ----------------------------------------------------------------------------------
 
     def list_table_versions(
         self,
@@ -585,7 +423,7 @@ class MetastoreBackend(AtHome):
         wanted = DeleteVersionRecords(table, ranges, branch)
         return cast("int", self.commit_tables([wanted])[0])
 
-    # -- several at once -------------------------------------------------------------------------
+    # -- several at once ---------------------------------------------------------------------------
 
     def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
         """Do all of the operations in one transaction, or none."""
@@ -615,7 +453,7 @@ class MetastoreBackend(AtHome):
             self.metastore.run(lambda txn: _plan(steps, txn), message=_message(steps))
         return [step.finish() for step in steps]
 
-    # -- the catalog itself ----------------------------------------------------------------------
+    # -- the catalog itself ------------------------------------------------------------------------
 
     def initialize(
         self,
@@ -644,45 +482,6 @@ class MetastoreBackend(AtHome):
             default_ttl=default_ttl, allowed_locations=allowed_locations
         )
 
-    # -- small things ----------------------------------------------------------------------------
-
-    def _info(
-        self,
-        table: LanceTable,
-        *,
-        is_only_declared: bool | None = None,
-        version: int | None = None,
-    ) -> TableInfo:
-        return TableInfo(
-            id=table.id,
-            location=self._versions.location_of(table.location),
-            storage_options=self.store.options,
-            properties=dict(table.value.properties),
-            is_only_declared=is_only_declared,
-            version=version,
-        )
-
-    def _place(self, location: str) -> Place:
-        if is_outside(location):
-            return open_place(location, self.store.options)
-        return Place(self.store, unquote(location) if "%" in location else location)
-
-    def _why_not_live(self, table: ObjectId) -> TableNotFoundError:
-        """Word what happened to a table that is not live."""
-        shown = quote(str(table))
-        dropped = self._trash.newest_of(table)
-        if dropped is None:
-            return TableNotFoundError(f"there is no table {shown}")
-        ago = format_duration(self.home.clock.now_ms() - dropped.record.at_ms)
-        if dropped.is_top:
-            undo = f'bring it back with "{suggest("table undrop", str(table))}"'
-            return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
-        above = table.parent
-        undo = f'bring it back with "{suggest("namespace undrop", str(above))}"'
-        return TableNotFoundError(
-            f"table {shown} was dropped {ago} ago with namespace {quote(str(above))}; {undo}"
-        )
-
 
 def _message(steps: Sequence[Step]) -> str:
     return "; ".join(step.message for step in steps)
@@ -706,23 +505,6 @@ def _abandoning(steps: Sequence[Step]) -> Iterator[None]:
         for step in steps:
             step.abandon()
         raise
-
-
-def _live_namespaces(view: Transaction) -> list[Found]:
-    return [found for found in view.children(TOP) if cast("Namespace", found.value).dropped is None]
-
-
-def _check_namespace(namespace: ObjectId) -> None:
-    if namespace.is_root:
-        msg = "a namespace needs a name"
-        raise InvalidInputError(msg)
-    check_new_name(namespace)
-    if namespace.level > 1:
-        msg = (
-            f"{quote(str(namespace))} cannot be a namespace: a metastore has namespaces of one"
-            " level, and tables in them"
-        )
-        raise UnsupportedError(msg)
 
 
 def _check_table(table: ObjectId) -> None:

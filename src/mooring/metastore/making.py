@@ -29,9 +29,10 @@ from mooring.metastore.lance_table import (
     relocate,
     tables_in,
 )
-from mooring.metastore.lance_versions import BranchFiles, take_in, version_at
+from mooring.metastore.lance_versions import take_in, version_at
 from mooring.metastore.layout import KEPT_MARKER, TABLES_DIR, TXN_DIR, parse_stage, table_dir
 from mooring.metastore.locator import ROOT
+from mooring.metastore.manifests import BranchFiles
 from mooring.metastore.trash import require_namespace, require_unprotected
 from mooring.namespace.api import CreateMode
 from mooring.namespace.locations import check_location, overlaps, places_of

@@ -27,12 +27,7 @@ from mooring.errors import (
 from mooring.identifiers import quote
 from mooring.metastore.committer import Request, given_up
 from mooring.metastore.dialect import View
-from mooring.metastore.entry import (
-    Change,
-    NameChange,
-    Record,
-    Remapped,
-)
+from mooring.metastore.entry import Change, NameChange, Record, Remapped
 from mooring.metastore.keys import children_key, name_key, object_key
 from mooring.metastore.layout import Operation
 from mooring.metastore.locator import Kind, Locator
