@@ -746,7 +746,18 @@ def _catalog() -> list[Wrong]:
         Wrong("two", "batch_create_table_versions", (UNSUPPORTED,), {"entries": [entry, entry]}),
         Wrong("none", "batch_commit_tables", (INVALID,), {"operations": []}),
         Wrong("nothing", "batch_commit_tables", (INVALID,), {"operations": [{}]}),
-        Wrong("two", "batch_commit_tables", (UNSUPPORTED,), {"operations": [{}, {}]}),
+        Wrong("nothing twice", "batch_commit_tables", (INVALID,), {"operations": [{}, {}]}),
+        Wrong(
+            "two",
+            "batch_commit_tables",
+            (UNSUPPORTED,),
+            {
+                "operations": [
+                    {"deregister_table": {"id": ["t"]}},
+                    {"declare_table": {"id": ["another"]}},
+                ]
+            },
+        ),
         wrong(
             "views",
             "create_materialized_view",

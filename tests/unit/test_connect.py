@@ -71,7 +71,7 @@ def test_an_unknown_storage_option_is_named():
         open_store("s3://bucket/x", {"aws_region": "us-east-1", "colour": "blue"})
 
 
-@pytest.mark.parametrize("kind", ["metastore", "iceberg", "lance"])
+@pytest.mark.parametrize("kind", ["iceberg", "lance"])
 def test_kinds_of_catalogs_to_come_are_refused_by_name(kind):
     with pytest.raises(UnsupportedError, match=kind):
         mooring.connect(f"{kind}+https://host/x")

@@ -14,6 +14,7 @@ LOCKED = [
     "Catalog",
     "DirectoryNamespace",
     "Exists",
+    "MetastoreNamespace",
     "NotFound",
     "SoftDeleted",
     "Table",

@@ -296,8 +296,14 @@ class Transaction:
         )
         return self._found(self._revise(found, encode_object(value), names), locator)
 
-    def rename(self, locator: Locator, *parts: str) -> Found:
+    def rename(self, locator: Locator, *parts: str, follow: bool = True) -> Found:
         """Give an object another name; it stays where it is.
+
+        Args:
+            locator: The object.
+            parts: Its new name.
+            follow: Whether the mapping files of what lies below follow, whose canonical strings
+                hold the name. They need not where it gets its old one back.
 
         Raises:
             NotFoundError: there is no such object.
@@ -316,7 +322,7 @@ class Transaction:
             raise _taken(new)
         parent = found.ids[:-1]
         old = self._locate(found.ids)
-        before = self._canonicals_below(found.ids)
+        before = self._canonicals_below(found.ids) if follow else {}
         names = (self._end(found.ids, old), self._begin(found.ids, new))
         change = self._revise(found, None, names=names)
         self._touches.add(children_key(parent))
@@ -466,6 +472,8 @@ class Transaction:
         """Note the names of what lies below an object and is found by a name."""
         if Kind.at(len(ids)) is not Kind.NAMESPACE:
             return {}
+        # One that comes meanwhile would be mapped by the name that ends.
+        self._reads.add(children_key(ids))
         return {child.ids: self._locate(child.ids) for child in self._children_of(ids)}
 
     def _remap(self, before: dict[Ids, Locator]) -> None:

@@ -159,7 +159,7 @@ class Trash:
             _require_loose(name, name, cast("Table", child.value).properties)
         drop = self._record(txn, own, ttl, value)
         txn.update(namespace.locator, replace(value, dropped=drop))
-        txn.rename(namespace.locator, *self._place_for(namespace.locator).parts)
+        txn.rename(namespace.locator, *self._place_for(namespace.locator).parts, follow=False)
 
     def _place_for(self, locator: Locator) -> Locator:
         return locator.parent.child(f"{TRASH}.{self._home.ids.new_id()}")
@@ -226,7 +226,7 @@ class Trash:
             raise InvalidTableStateError(msg)
         value = cast("Namespace", txn.get(found.locator).value)
         txn.update(found.locator, replace(value, dropped=None))
-        txn.rename(found.locator, *target.parts)
+        txn.rename(found.locator, *target.parts, follow=False)
         return 1 + sum(table.dropped is None for table in inside)
 
     # -- purging ---------------------------------------------------------------------------------
