@@ -28,7 +28,7 @@ from mooring.metastore.timeline import Timeline
 from mooring.store.numbered import create_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mooring.metastore.dialect import Dialect, Others
     from mooring.metastore.entry import Record
@@ -97,6 +97,8 @@ class CommitChain:
         self._is_open = False
         self._checkpoint = 0
         self.timeline = Timeline()
+        # Whoever opens a place for writing refuses here, or sets it up.
+        self.before_writing: Callable[[], None] = lambda: None
 
     def refresh(self) -> int:
         """Read what was committed since, and return the number of the newest entry."""
@@ -185,6 +187,7 @@ class CommitChain:
         Raises:
             ProtectedError: others commit here, and nobody said that this may be done beside them.
         """
+        self.before_writing()
         if self._others is not None and not self._beside_others:
             self.settle()
 
@@ -327,6 +330,7 @@ class CommitChain:
         Raises:
             UnknownOutcomeError: the store never said.
         """
+        self.before_writing()
         if not create_once(self._store, commit_path(seq), encode_entry(entry)):
             return False
         with self._reading:

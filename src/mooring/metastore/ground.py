@@ -47,6 +47,8 @@ class Ground(AtHome):
             home.store, author=home.author, clock=home.clock, ids=home.ids
         )
         self._is_settled = False
+        # Also for who changes objects without this backend.
+        self.metastore.chain.before_writing = self._prepare_objects
         self._trash = Trash(home, self.metastore)
         self._versions = LanceVersions(home, self.metastore, self._place)
 
@@ -75,6 +77,9 @@ class Ground(AtHome):
         if creates and not self._is_settled:
             settle_layout(self.store, Layout(self.metastore.dialect.name))
             self._is_settled = True
+
+    def _prepare_objects(self) -> None:
+        self._prepare(creates=self.metastore.chain.timeline.seq == 0)
 
     def _run(self, work: Callable[[Transaction], T], message: str, *, creates: bool = False) -> T:
         self._prepare(creates=creates)
