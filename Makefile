@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3 python3.13 python3.12 python3.11
 SPEC_DIR ?= ../shared/spec
-LOCK_EXTRAS := --extra dev --extra demo --extra server
+LOCK_EXTRAS := --extra dev --extra demo --extra server --extra spark
 
 SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench interop torture lock clean
+.PHONY: help setup java demo test lint format bench interop torture lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,10 +46,14 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 		|| $(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 
+# Spark runs on Java; what is missing is told in one line, before anything begins.
+java: setup
+	@$(BIN)/python -c 'import sys; from mooring.spark.java import main; sys.exit(main())'
+
 demo: setup ## Run the tour in examples/demo.py
 	@$(BIN)/python examples/demo.py
 
-test: setup ## Run the fast tests
+test: java ## Run the fast tests
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop"
 
 lint: setup ## Check style, formatting, types and import boundaries
@@ -62,13 +66,13 @@ format: setup ## Format the code and apply the safe fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup ## Run the benchmarks
+bench: java ## Run the benchmarks
 	@$(BIN)/python -m bench
 
-interop: setup ## Test against official clients and real servers (SPEC_DIR holds the spec texts)
+interop: java ## Test against official clients and real servers (SPEC_DIR holds the spec texts)
 	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -n 2 --dist loadgroup -m interop
 
-torture: setup ## Run the long tests of concurrency and crashes
+torture: java ## Run the long tests of concurrency and crashes
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)

@@ -15,6 +15,7 @@ BENCHES = (
     "metastore",
     "operations",
     "requests",
+    "spark",
     "startup",
     "tables",
     "writers",

@@ -11,9 +11,11 @@ import math
 import os
 import shutil
 import sys
+import tempfile
 import textwrap
 import time
 import zipfile
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +23,23 @@ from typing import TYPE_CHECKING, Any
 import lance
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as Grid
 
 import mooring
 from mooring.clock import format_duration, format_time
+from mooring.ingest import ingest
 from mooring.namespace.api import Change
 from mooring.namespace.states import DroppedTable
+from mooring.spark import create_views
+from mooring.spark.session import SparkSettings, open_session
+from mooring.upkeep.audit import audit
+from mooring.upkeep.inventory import take_inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mooring import Catalog
 
@@ -52,6 +60,9 @@ NEXT = {
     "mooring trash list -c lake": "",
     "mooring table undrop airports -c lake": "",
     "mooring table drop flights -c lake": "refused: it is protected",
+    "mooring inventory -c lake": "every table with its rows, files and bytes",
+    "mooring audit -c lake": "whatever is broken or left over, and its repair",
+    "mooring ingest lake/airports.lance --into copy -c lake": "or Parquet, CSV, JSON, ORC",
     "mooring doctor -c lake": "settings, store and catalog, checked",
 }
 
@@ -102,6 +113,36 @@ def change(lake: Catalog, _: dict[str, pa.Table]) -> object:
         f"version {one.version}: {one.operation}, {one.rows} rows" for one in airlines.log()
     ]
     return *versions, difference
+
+
+@step
+def bring_in(lake: Catalog, data: dict[str, pa.Table]) -> object:
+    """Bring a file in by key, in one commit; the same run a second time changes nothing."""
+    with parquet_of(data["airports"].slice(0, 100)) as file:
+        first = ingest(lake, file, "airports", mode="upsert", key="faa", run_id="load-1")
+        again = ingest(lake, file, "airports", mode="upsert", key="faa", run_id="load-1")
+    return f"{first.rows_updated} updated, {first.rows_inserted} inserted", f"{again.is_new = }"
+
+
+@step
+def ask_spark(lake: Catalog, _: dict[str, pa.Table]) -> object:
+    """Ask Spark: every table of the catalog is a view of SQL."""
+    try:
+        spark = open_session(SparkSettings("local[2]"), quiet=True)
+    except mooring.errors.UnsupportedError as missing:
+        return missing
+    create_views(spark, lake)
+    return spark.sql(
+        "SELECT name, count(*) AS flights, round(avg(distance)) AS miles FROM flights"
+        " JOIN airlines USING (carrier) GROUP BY name ORDER BY flights DESC LIMIT 5"
+    ).toArrow()
+
+
+@step
+def look_after(lake: Catalog, _: dict[str, pa.Table]) -> object:
+    """Look after a whole catalog: what is in it, and whether anything is wrong."""
+    tables = [(table.name, table.rows, table.version) for table in take_inventory(lake).tables]
+    return tables, f"{audit(lake).is_clean = }"
 
 
 @step
@@ -198,6 +239,26 @@ def read_csv(file: Path) -> pa.Table:
         return pyarrow.csv.read_csv(file, convert_options=options)
     with zipfile.ZipFile(file) as archive, archive.open(archive.namelist()[0]) as unzipped:
         return pyarrow.csv.read_csv(unzipped, convert_options=options)
+
+
+@contextmanager
+def parquet_of(rows: pa.Table) -> Iterator[str]:
+    """Give a file with rows, which is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        pyarrow.parquet.write_table(rows, file)
+        yield str(file)
+
+
+def stop_spark() -> None:
+    """End the session that a step started, if Java was there for it."""
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
 
 
 def is_from_demo() -> bool:
@@ -301,6 +362,8 @@ def cell(value: object) -> str:
     """Write a value for people."""
     if isinstance(value, float):
         return f"{value:.1f}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -313,7 +376,7 @@ def show_next(took_s: float) -> None:
     if shutil.which("mooring") != str(program):
         print_code(f". {os.path.relpath(program.with_name('activate'))}")
     for line, remark in NEXT.items():
-        print_code(f"{line:<48}# {remark}" if remark else line)
+        print_code(f"{line:<56}# {remark}" if remark else line)
     console.print(f"\n  done in {took_s:.1f} s; the catalog stays in ./{LAKE}", markup=False)
 
 
@@ -327,6 +390,7 @@ def main() -> None:
     print_code(f'lake = mooring.connect("{LAKE}", author="{AUTHOR}")')
     for number, function in enumerate(STEPS, 1):
         run_step(number, function, lake, data)
+    stop_spark()
     show_next(time.perf_counter() - started)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mooring.clock import parse_ttl
 from mooring.errors import (
@@ -40,10 +40,19 @@ class Catalog:
     directory the string is the name, whatever it holds; elsewhere `$` separates levels.
     """
 
-    def __init__(self, backend: Backend, uri: str) -> None:
-        """Wrap a backend; ``mooring.connect`` does."""
+    def __init__(
+        self, backend: Backend, uri: str, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Wrap a backend; ``mooring.connect`` does.
+
+        Args:
+            backend: The catalog.
+            uri: Where it is.
+            options: What else it was opened with, to be opened again elsewhere.
+        """
         self.backend = backend
         self.uri = uri
+        self.options = dict(options or {})
 
     def __repr__(self) -> str:
         """Show where the catalog is."""

@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mooring.errors import InvalidInputError
 
@@ -42,6 +42,8 @@ PROFILE_KEYS = {
     "manifest_enabled": "manifest_enabled",
     "dir_listing_enabled": "dir_listing_enabled",
 }
+# Not keys: tables inside of a profile.
+_TABLES = ("storage", "spark")
 _NAMES = (
     "catalog",
     "profile",
@@ -50,6 +52,7 @@ _NAMES = (
     "read_only",
     "manifest_enabled",
     "dir_listing_enabled",
+    "spark_master",
 )
 _DEFAULTS = {
     "profile": DEFAULT_PROFILE,
@@ -60,10 +63,14 @@ _DEFAULTS = {
 }
 _PREFIX = "MOORING_"
 _STORAGE_PREFIX = "MOORING_STORAGE__"
+_CONF_PREFIX = "MOORING_SPARK_CONF__"
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SECRET_WORDS = ("secret", "token", "password", "credential", "access_key", "account_key", "sas")
+# Settings that may hold a user and a password.
+_URIS = ("catalog", "spark_master")
 _MASK = "****"
 _USER_OF_URI = re.compile(r"(?<=://)[^/\s'\"]+(?=@)")
+_SECRET_OF_URI = re.compile(r"(?i)([;&?][\w.-]*(?:token|password|secret)=)[^;&\s'\"]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Settings and storage options that one source gives."""
+    """Settings, options of the store and settings of Spark that one source gives."""
 
     source: str
     values: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +98,13 @@ class Config:
     Attributes:
         settings: By name.
         storage: The options of the store, by key.
+        spark: The settings of Spark, by key.
         missing_profile: What to say where the profile that was named does not exist.
     """
 
     settings: Mapping[str, Setting]
     storage: Mapping[str, Setting]
+    spark: Mapping[str, Setting]
     missing_profile: str | None = None
 
     def value(self, name: str) -> str | None:
@@ -112,15 +122,21 @@ class Config:
         """The options of the store, without their sources."""
         return {key: setting.value or "" for key, setting in self.storage.items()}
 
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """The settings of Spark, without their sources."""
+        return {key: setting.value or "" for key, setting in self.spark.items()}
+
     def shown(self) -> Iterator[tuple[str, Setting]]:
         """Go through all settings as they may be shown: secrets masked."""
         for name, setting in self.settings.items():
-            value = (
-                mask_uris(setting.value) if name == "catalog" and setting.value else setting.value
-            )
+            masked = name in _URIS and setting.value
+            value = mask_uris(setting.value or "") if masked else setting.value
             yield name, Setting(value, setting.source)
         for key, setting in self.storage.items():
             yield f"storage.{key}", Setting(mask(key, setting.value or ""), setting.source)
+        for key, setting in self.spark.items():
+            yield f"spark_conf.{key}", Setting(mask(key, setting.value or ""), setting.source)
 
 
 def resolve(flags: Layer, environ: Mapping[str, str]) -> Config:
@@ -139,7 +155,8 @@ def resolve(flags: Layer, environ: Mapping[str, str]) -> Config:
     layers = (flags, environment, profile, Layer("default", _DEFAULTS))
     return Config(
         {name: _first(layers, name) for name in _NAMES},
-        _merge_storage(layers),
+        _merge(layers, "storage"),
+        _merge(layers, "spark"),
         None if named is None or named in profiles else _say_missing(named, profiles),
     )
 
@@ -187,12 +204,13 @@ def mask(key: str, value: str) -> str:
 
 def is_secret(key: str) -> bool:
     """Whether an option looks like one that holds a secret."""
-    return any(word in key.lower() for word in _SECRET_WORDS)
+    words = key.lower().replace(".", "_")
+    return any(word in words for word in _SECRET_WORDS)
 
 
 def mask_uris(text: str) -> str:
-    """Hide user and password of every URI in a text."""
-    return _USER_OF_URI.sub(_MASK, text)
+    """Hide user and password of every URI in a text, and tokens among its parameters."""
+    return _SECRET_OF_URI.sub(rf"\1{_MASK}", _USER_OF_URI.sub(_MASK, text))
 
 
 def parse_flag(text: str, name: str) -> bool:
@@ -214,11 +232,18 @@ def _read_environment(environ: Mapping[str, str]) -> Layer:
         for key, value in environ.items()
         if key.startswith(_STORAGE_PREFIX)
     }
-    return Layer("environment", {name: value for name, value in values.items() if value}, storage)
+    # Names of variables have no dots, and the keys of Spark are full of them.
+    spark = {
+        key.removeprefix(_CONF_PREFIX).replace("__", "."): value
+        for key, value in environ.items()
+        if key.startswith(_CONF_PREFIX)
+    }
+    given = {name: value for name, value in values.items() if value}
+    return Layer("environment", given, storage, spark)
 
 
 def _read_profile(path: Path, name: str, fields: object) -> Layer:
-    known = {*PROFILE_KEYS, "storage"}
+    known = {*PROFILE_KEYS, *_TABLES}
     if not isinstance(fields, dict) or not isinstance(fields.get("storage", {}), dict):
         msg = f"profile '{name}' in '{path}' must be a table, and its storage one too"
         raise InvalidInputError(msg)
@@ -227,9 +252,36 @@ def _read_profile(path: Path, name: str, fields: object) -> Layer:
         listed = ", ".join(sorted(known))
         msg = f"profile '{name}' in '{path}' has the unknown key '{unknown[0]}'; known are {listed}"
         raise InvalidInputError(msg)
-    values = {PROFILE_KEYS[key]: _text(value) for key, value in fields.items() if key != "storage"}
+    plain = {key: value for key, value in fields.items() if key not in _TABLES}
+    values = {PROFILE_KEYS[key]: _text(value) for key, value in plain.items()}
     storage = {key: _text(value) for key, value in fields.get("storage", {}).items()}
-    return Layer(f"profile '{name}'", values, storage)
+    master, conf = _read_spark(path, name, fields.get("spark", {}))
+    if master is not None:
+        values["spark_master"] = master
+    return Layer(f"profile '{name}'", values, storage, conf)
+
+
+def _read_spark(path: Path, name: str, fields: object) -> tuple[str | None, dict[str, str]]:
+    """Read a profile's master and settings of Spark."""
+    where = f"[profiles.{name}.spark] in '{path}'"
+    if not isinstance(fields, dict) or not isinstance(fields.get("conf", {}), dict):
+        msg = f"{where} must be a table, and its conf one too"
+        raise InvalidInputError(msg)
+    unknown = [key for key in fields if key not in {"master", "conf"}]
+    if unknown:
+        msg = f"{where} has the unknown key '{unknown[0]}'; known are conf, master"
+        raise InvalidInputError(msg)
+    master = fields.get("master")
+    return None if master is None else _text(master), dict(_flatten(fields.get("conf", {})))
+
+
+def _flatten(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
+    """Read keys with dots in them, which TOML takes for tables where they are not quoted."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{above}{key}.")
+        else:
+            yield above + key, _text(value)
 
 
 def _text(value: object) -> str:
@@ -250,8 +302,10 @@ def _without_catalog(profile: Layer, other: str) -> Layer:
     own = profile.values.get("catalog")
     if own is None or _same_place(own, other):
         return profile
-    personal = {name: profile.values[name] for name in ("user", "output") if name in profile.values}
-    return Layer(profile.source, personal)
+    # Neither is Spark the catalog's: it is where this user computes.
+    kept = ("user", "output", "spark_master")
+    personal = {name: profile.values[name] for name in kept if name in profile.values}
+    return Layer(profile.source, personal, spark=profile.spark)
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -267,8 +321,9 @@ def _first(layers: tuple[Layer, ...], name: str) -> Setting:
     return Setting(None, "default")
 
 
-def _merge_storage(layers: tuple[Layer, ...]) -> dict[str, Setting]:
+def _merge(layers: tuple[Layer, ...], what: Literal["storage", "spark"]) -> dict[str, Setting]:
     merged: dict[str, Setting] = {}
     for layer in reversed(layers):
-        merged |= {key: Setting(value, layer.source) for key, value in layer.storage.items()}
+        pairs: Mapping[str, str] = getattr(layer, what)
+        merged |= {key: Setting(value, layer.source) for key, value in pairs.items()}
     return dict(sorted(merged.items()))

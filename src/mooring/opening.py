@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
@@ -78,6 +78,16 @@ def connect(
         UnsupportedError: this release does not open that kind of catalog.
     """
     text = os.fspath(uri)
+    given: dict[str, Any] = {
+        "read_only": read_only,
+        "author": author or current_author(),
+        "storage_options": dict(storage_options or {}),
+        "manifest_enabled": manifest_enabled,
+        "dir_listing_enabled": dir_listing_enabled,
+        "managed_versioning": managed_versioning,
+        "dialect": dialect,
+        "beside_others": beside_others,
+    }
     if text.startswith(_LATER):
         kind = text.partition("+")[0]
         msg = f"this release opens directories of Lance tables and metastores, not '{kind}+' yet"
@@ -95,7 +105,7 @@ def connect(
             dialect=dialect,
             beside_others=beside_others,
         )
-        return Catalog(metastore, text)
+        return Catalog(metastore, text, given)
     if dialect is not None or beside_others:
         msg = "a dialect is that of a metastore: open one with 'metastore+' before its path or URI"
         raise InvalidInputError(msg)
@@ -108,7 +118,7 @@ def connect(
         dir_listing_enabled=dir_listing_enabled,
         managed_versioning=managed_versioning,
     )
-    return Catalog(backend, text)
+    return Catalog(backend, text, given)
 
 
 def open_directory(  # a root and options, the rest by name

@@ -168,6 +168,8 @@ def test_a_profile_is_changed_by_parts(run):
             "output": None,
             "user": None,
             "storage": {"aws_region": "eu"},
+            "spark_master": None,
+            "spark_conf": {},
         }
     ]
     assert run("profile", "set", "p", "--unset", "timeout").exit_code == 2

@@ -26,6 +26,7 @@ VERBS = (
     "protect",
 )
 PAIRS = list(combinations_with_replacement(VERBS, 2))
+LARGEST = [(f"marked {where}", ("overwrite", "purge")) for where in ("beside", "inside")]
 # Two programs in a row: a purger that sleeps while others finish its work and go on.
 SEQUENCES = [
     Race("dropped", (("purge",), ("undrop", "drop"))),
@@ -36,8 +37,21 @@ SEQUENCES = [
 ]
 
 
-@pytest.mark.parametrize("start", INITIAL)
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def _each() -> list[object]:
+    """Pair every start with every pair; the largest take a minute, and wait for the long suite."""
+    return [
+        pytest.param(
+            start,
+            pair,
+            id=f"{'-'.join(pair)}-{start}",
+            marks=[pytest.mark.torture] if (start, pair) in LARGEST else [],
+        )
+        for pair in PAIRS
+        for start in INITIAL
+    ]
+
+
+@pytest.mark.parametrize(("start", "pair"), _each())
 def test_pair_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = Race(start, tuple((verb,) for verb in pair))
     report = explore(race)

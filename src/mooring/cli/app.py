@@ -12,14 +12,18 @@ from typer.core import TyperGroup
 
 from mooring.cli.commands import (
     adopt,
+    audit,
     catalog,
     doctor,
     exchange,
+    ingest,
+    inventory,
     lifecycle,
     migrate,
     namespace,
     namespace_lifecycle,
     profile,
+    spark_conf,
     sweep,
     table,
     table_columns,
@@ -87,8 +91,12 @@ app.command("doctor")(doctor.doctor_command)
 app.command("migrate")(migrate.migrate_command)
 app.command("adopt")(adopt.adopt_command)
 app.command("vacuum")(vacuum.vacuum_command)
+app.command("audit")(audit.audit_command)
+app.command("inventory")(inventory.inventory_command)
+app.command("ingest")(ingest.ingest_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
+app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
 app.add_typer(trash.app, name="trash")

@@ -112,6 +112,28 @@ def _versions() -> Iterator[Finding]:
     for package in ("mooring", "pylance", "lance-namespace", "obstore"):
         yield Finding("version", package, version(package))
     yield Finding("version", "python", platform.python_version())
+    yield from _spark()
+
+
+def _spark() -> Iterator[Finding]:
+    """Tell whether Spark can be used; nothing of it is started."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from mooring.spark.java import find_java
+
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        note = "jobs run in this process; pip install 'mooring[spark]' for more"
+        yield Finding("version", "pyspark", None, SKIPPED, note)
+        return
+    yield Finding("version", "pyspark", found)
+    try:
+        java = find_java()
+    except MooringError as exc:
+        yield Finding("version", "java", None, WARNING, _reason(exc))
+    else:
+        yield Finding("version", "java", java.version, note=str(java.path))
 
 
 def _settings(session: Session) -> Iterator[Finding]:

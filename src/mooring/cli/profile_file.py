@@ -29,7 +29,7 @@ def write_profile(path: Path, name: str, fields: Mapping[str, Any]) -> None:
     Args:
         path: The configuration file; made where there is none.
         name: The profile.
-        fields: Its keys; ``storage`` holds the options of the store.
+        fields: Its keys; ``storage`` holds the options of the store, ``spark`` those of Spark.
 
     Raises:
         InvalidInputError: the file is written in a way that cannot be changed safely.
@@ -103,15 +103,16 @@ def _expected(text: str, name: str, fields: Mapping[str, Any] | None) -> dict[st
 
 
 def _format(name: str, fields: Mapping[str, Any]) -> str:
-    header = f"profiles.{_key(name)}"
-    plain = {key: value for key, value in fields.items() if key != "storage"}
-    text = f"[{header}]\n" + _format_pairs(plain)
-    storage = fields.get("storage")
-    return text + f"\n[{header}.storage]\n{_format_pairs(storage)}" if storage else text
+    return _format_table(f"profiles.{_key(name)}", fields)
 
 
-def _format_pairs(pairs: Mapping[str, object]) -> str:
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in pairs.items())
+def _format_table(header: str, fields: Mapping[str, Any]) -> str:
+    """Write a table, and after it those that are in it."""
+    tables = {key: value for key, value in fields.items() if isinstance(value, dict)}
+    plain = {key: value for key, value in fields.items() if key not in tables}
+    pairs = "".join(f"{_key(key)} = {_value(value)}\n" for key, value in plain.items())
+    inner = [_format_table(f"{header}.{_key(key)}", value) for key, value in tables.items()]
+    return "\n".join([f"[{header}]\n{pairs}", *inner])
 
 
 def _key(key: str) -> str:

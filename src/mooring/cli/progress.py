@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mooring.cli.output import Output
 
-__all__ = ["Meter", "show_progress"]
+__all__ = ["Meter", "format_size", "show_progress", "show_stages"]
 
 _UNIT = 1000
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -26,9 +26,14 @@ class Meter(Protocol):
 
 
 @contextmanager
-def show_progress(output: Output) -> Iterator[Meter]:
-    """Show a moving bar while the work lasts; without a terminal, nothing."""
-    if output.is_quiet or not sys.stderr.isatty():
+def show_progress(output: Output, *, shows: bool = True) -> Iterator[Meter]:
+    """Show a moving bar while the work lasts; without a terminal, nothing.
+
+    Args:
+        output: Where the command writes.
+        shows: Whether to show it; not where the work shows a bar of its own.
+    """
+    if not shows or output.is_quiet or not sys.stderr.isatty():
         yield _ignore
         return
     from rich.console import Console
@@ -49,6 +54,48 @@ def show_progress(output: Output) -> Iterator[Meter]:
             bar.update(task, description=subject, done=done)
 
         yield update
+
+
+@contextmanager
+def show_stages(output: Output) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give what shows a bar with the tasks of a job that are done; without a terminal, nothing.
+
+    The bar is there from the first call on.
+    """
+    if output.is_quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("tasks"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=None)
+
+    def update(label: str, done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, description=f"spark: {label}" if label else "spark", total=total)
+        bar.update(task, completed=done)
+        if done == total:
+            bar.stop()
+
+    try:
+        yield update
+    finally:
+        bar.stop()
 
 
 def format_size(size_bytes: float) -> str:

@@ -498,6 +498,34 @@ class CompatBackend(Versioned):
                 report.purged.append(table)
         return report
 
+    def purge_expired(
+        self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge those drops of these tables whose time is over, or whose purge was cut off."""
+        self.home.prepare()
+        by_directory = [table for table in tables if self._can_be_listed(table)]
+        listed = self._listed.purge_expired(by_directory, progress)
+        for table in listed.purged:
+            self._rows.settle(table.name)
+        by_row = [table for table in tables if self._row_key(table) is not None]
+        named = self._named.purge_expired(by_row, progress)
+        return PurgeReport([*listed.purged, *named.purged], listed.failed)
+
+    def settle_rename(self, table: ObjectId) -> None:
+        """End a rename of a root table that was cut off, or undo it where its last step lacks.
+
+        A rename that is under way loses by this, and leaves the table as it was.
+        """
+        self.home.prepare()
+        view = self._listed.view(table.name)
+        if self._end_rename(view):
+            self._rows.settle(table.name)
+            return
+        self._renaming.call_off(view)
+        chain = self._listed.chains.read(table.name)
+        if chain.state in {None, State.LIVE}:
+            self._listed.commits.require_open(chain)
+
     def _end_rename(self, view: TableView) -> bool:
         """Before a change: end a rename of a root table that was cut off at its very end."""
         if view.state is not State.RENAMING or self.read_only:

@@ -426,6 +426,13 @@ class ListingBackend(Versioned):
                 report.purged.append(table)
         return report
 
+    def purge_expired(
+        self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge those of these tables whose time is over, or whose purge was cut off."""
+        wanted = set(tables)
+        return self.purge_tables([table for table in self._expired() if table in wanted], progress)
+
     # -- the catalog itself --------------------------------------------------------------------
 
     def initialize(

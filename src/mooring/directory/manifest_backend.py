@@ -457,6 +457,20 @@ class ManifestBackend(Versioned):
                 report.purged.append(table)
         return report
 
+    def purge_expired(
+        self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge those drops of these tables whose time is over, or whose purge was cut off."""
+        self.home.prepare()
+        now_ms = self.home.clock.now_ms()
+        wanted = set(map(key_of, tables))
+        rows = [
+            row
+            for row in self._trash.rows()
+            if row.object_id in wanted and is_table(row.row) and _is_over(row, now_ms)
+        ]
+        return PurgeReport(self._purge(rows, progress), {})
+
     def _purge(self, rows: list[DroppedRow], progress: PurgeProgress | None) -> list[ObjectId]:
         def report(key: str, files: int, size_bytes: int) -> None:
             if progress:

@@ -54,11 +54,30 @@ if TYPE_CHECKING:
     from mooring.tables.manifest import ManifestRow
 
     Progress = Callable[[int, int], None]
+    # Settles groups of tables, and tells of each group as soon as it is done.
+    SettleAll = Callable[
+        [Sequence[Sequence[str]], Callable[["Settled"], None]], Sequence["Settled"]
+    ]
 
-__all__ = ["BATCH_ROWS", "Migration", "MigrationReport", "Reason", "Skipped"]
+__all__ = ["BATCH_ROWS", "Migration", "MigrationReport", "Reason", "Settled", "Skipped"]
 
 BATCH_ROWS = 4096
 _ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a group of tables.
+
+    Attributes:
+        tables: How many there were.
+        added: Those that got their row.
+        removed: Those whose row went.
+    """
+
+    tables: int
+    added: frozenset[str]
+    removed: frozenset[str]
 
 
 class Migration:
@@ -84,11 +103,14 @@ class Migration:
         """Whether the manifest names every live table, so that listings can be switched off."""
         return self.plan().is_complete
 
-    def run(self, progress: Progress | None = None) -> MigrationReport:
+    def run(
+        self, progress: Progress | None = None, settle: SettleAll | None = None
+    ) -> MigrationReport:
         """Add the rows that are missing, and mend those that are stale.
 
         Args:
             progress: Told how many tables are done, of how many, after each commit.
+            settle: Settles groups of tables elsewhere; here, one after the other, unless given.
 
         Raises:
             ReadOnlyError: the catalog was opened read-only.
@@ -104,12 +126,17 @@ class Migration:
                 break
             self._home.prepare()
             total = done + len(report.to_do)
-            for batch in _cut(report.to_do, self._batch_rows):
-                came, went = self._settle(batch)
-                added, removed = (added | came) - went, (removed | went) - came
-                done += len(batch)
+
+            def on_done(part: Settled, total: int = total) -> None:
+                nonlocal done
+                done += part.tables
                 if progress:
                     progress(done, total)
+
+            batches = list(_cut(report.to_do, self._batch_rows))
+            for part in (settle or self._settle_all)(batches, on_done):
+                added = (added | part.added) - part.removed
+                removed = (removed | part.removed) - part.added
             # Whoever wrote looks again: others dropped or made tables meanwhile.
             report = self.plan()
         return replace(
@@ -119,10 +146,19 @@ class Migration:
             removed=tuple(sorted(removed)),
         )
 
-    def _settle(self, names: Sequence[str]) -> tuple[set[str], set[str]]:
+    def _settle_all(
+        self, batches: Sequence[Sequence[str]], on_done: Callable[[Settled], None]
+    ) -> list[Settled]:
+        done = []
+        for batch in batches:
+            done.append(self.settle(batch))
+            on_done(done[-1])
+        return done
+
+    def settle(self, names: Sequence[str]) -> Settled:
         """Bring the rows of some tables in line with their directories, by one commit."""
 
-        def plan(draft: Draft) -> tuple[set[str], set[str]]:
+        def plan(draft: Draft) -> Settled:
             # Read after the version that this change builds on.
             look = self._look(names)
             report = _compare({row.object_id: row for row in draft.rows()}, look)
@@ -136,7 +172,7 @@ class Migration:
                     self._park(draft, name, look.scan.other[name].state)
                 else:
                     _forget_parked(draft, name)
-            return set(report.missing), gone
+            return Settled(len(names), frozenset(report.missing), frozenset(gone))
 
         return self._manifest.change(plan)
 

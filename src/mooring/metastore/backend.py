@@ -43,7 +43,7 @@ from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted
 from mooring.tables.reference_names import branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -366,6 +366,20 @@ class MetastoreBackend(Namespaces):
                 report.purged.append(table)
         return report
 
+    def purge_expired(
+        self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
+    ) -> PurgeReport:
+        """Purge those drops of these tables whose time is over, or whose purge was cut off."""
+        self._prepare()
+        now_ms, wanted = self.home.clock.now_ms(), set(tables)
+        over = [
+            one
+            for one in self._trash.read()
+            if one.id in wanted and one.table is not None and _is_over(one, now_ms)
+        ]
+        purged = self._trash.purge(over, progress) if over else []
+        return PurgeReport([one.id for one in purged], {})
+
     # -- versions ----------------------------------------------------------------------------------
 
     def list_table_versions(
@@ -400,6 +414,10 @@ class MetastoreBackend(Namespaces):
             msg = f"whether version {version} of table {quote(str(table))} was made is not known"
             raise UnknownOutcomeError(msg)
         return self._versions.describe(view, found, version, name)
+
+    def dead_manifests(self, table: ObjectId, copies: Collection[str]) -> list[str]:
+        """Tell which copies of manifests in a table's directory can become no version any more."""
+        return self._versions.dead_copies(table, copies)
 
     def create_table_version(
         self,

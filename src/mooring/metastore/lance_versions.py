@@ -35,6 +35,7 @@ from mooring.metastore.manifests import (
     finalize,
     is_final,
     manifest_of,
+    version_of,
 )
 from mooring.metastore.model import DataFile, Delta, Manifest, Partition
 from mooring.namespace.locations import is_outside
@@ -129,6 +130,35 @@ class LanceVersions:
                 values = cast("Partition", found.value).values
                 files = self.files(table, str(values[0]) if values else None)
                 finalize(files, view, found.locator, newest)
+
+    def dead_copies(self, table: ObjectId, copies: Collection[str]) -> list[str]:
+        """Tell which copies of manifests can never become a version any more.
+
+        They are named for a version that another manifest has become.
+
+        Args:
+            table: A live table.
+            copies: Paths below the table's directory.
+        """
+        txn = self.metastore.begin()
+        found = find_table(txn, locator_of(table))
+        dead = []
+        for branch in txn.children(stream_locator(found.locator)) if found else ():
+            values = cast("Partition", branch.value).values
+            files = self.files(cast("LanceTable", found), str(values[0]) if values else None)
+            newest = cast("Partition", branch.value).stream_position or 0
+            named = {
+                files.in_store(manifest_of(cast("Delta", delta.value)).path)
+                for delta in txn.children(branch.locator)
+            }
+            dead += [
+                copy
+                for copy in copies
+                if (path := files.place.path(copy)).startswith(f"{files.copies}/")
+                and path not in named
+                and 0 < version_of(path) <= newest
+            ]
+        return dead
 
     def files(self, table: LanceTable, branch: str | None) -> BranchFiles:
         """Tell where the manifests of a branch lie."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
 __all__ = [
     "AT_MS",
     "BY",
+    "ElsewhereWritten",
     "Ledger",
     "StagedTable",
     "TableFiles",
@@ -34,6 +36,7 @@ class StagedTable:
     fragments: tuple[object, ...]
     files: tuple[str, ...]
     nonce: str
+    source: ElsewhereWritten | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,40 @@ class Write:
     at_ms: int
 
 
+class ElsewhereWritten(ABC):
+    """Rows of a new table that do not pass through this process.
+
+    Given for rows where a table is created: the catalog says where, and workers write there.
+    """
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The rows' schema."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What is kept with the table's first commit."""
+        return {}
+
+    @abstractmethod
+    def write(self, location: str, options: Mapping[str, str]) -> Sequence[object]:
+        """Have the data files written; return Lance's description of each fragment.
+
+        Args:
+            location: The table's directory, as Lance names it.
+            options: Storage options of Lance.
+        """
+
+    @abstractmethod
+    def settle(self, *, is_committed: bool) -> None:
+        """Hear what became of it: what is left over can go."""
+
+
 class TableFiles(Protocol):
     """Writes tables into directories of a store."""
 
-    def stage(self, table_dir: str, rows: pa.RecordBatchReader) -> StagedTable:
+    def stage(self, table_dir: str, rows: pa.RecordBatchReader | ElsewhereWritten) -> StagedTable:
         """Write data files; nothing is visible yet."""
         ...
 

@@ -17,21 +17,24 @@ from mooring.errors import (
     TableSchemaValidationError,
     UnsupportedError,
 )
-from mooring.tables.api import AT_MS, BY, StagedTable, Write
+from mooring.tables.api import AT_MS, BY, ElsewhereWritten, StagedTable, Write
 from mooring.tables.failures import explain
+from mooring.tables.fragments import data_files, whole_schema
 from mooring.tables.opening import open_at
 from mooring.tables.strict import commit_strictly, sweep_transaction
 from mooring.tables.versions import list_versions, newest_version
 from mooring.tables.watched_rows import WatchedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
     from lance import LanceDataset, Transaction
     from lance.fragment import FragmentMetadata
+    from lance.schema import LanceSchema
 
     BaseOperation = lance.LanceOperation.BaseOperation
+    Overwrite = lance.LanceOperation.Overwrite
 
     from mooring.clock import Clock
     from mooring.store import Store
@@ -63,7 +66,7 @@ class LanceTables:
         self._author = author
         self._clock = clock
 
-    def stage(self, table_dir: str, rows: pa.RecordBatchReader) -> StagedTable:
+    def stage(self, table_dir: str, rows: pa.RecordBatchReader | ElsewhereWritten) -> StagedTable:
         """Write data files; nothing is visible yet, and a failure leaves nothing behind.
 
         Raises:
@@ -72,16 +75,19 @@ class LanceTables:
             ConcurrentModificationError: somebody else's first version came in between.
             ServiceUnavailableError: the data could not be written.
         """
+        if isinstance(rows, ElsewhereWritten):
+            return self._stage_elsewhere(table_dir, rows)
         source = WatchedRows(rows)
         try:
-            fragments = self._write(table_dir, source)
+            written = self._write(table_dir, source)
         except (ValueError, OSError, RuntimeError, NotImplementedError) as exc:
             self._prune(table_dir)
             raise source.failure or _explain(exc) from exc
-        files = tuple(
-            f"{table_dir}/data/{file.path}" for fragment in fragments for file in fragment.files
+        fragments = written.fragments
+        files = tuple(f"{table_dir}/data/{name}" for name in sorted(data_files(fragments)))
+        staged = StagedTable(
+            table_dir, written.new_schema, tuple(fragments), files, uuid.uuid4().hex
         )
-        staged = StagedTable(table_dir, rows.schema, tuple(fragments), files, uuid.uuid4().hex)
         try:
             self._store.sync(files)
         except ServiceUnavailableError:
@@ -89,14 +95,34 @@ class LanceTables:
             raise
         return staged
 
-    def _write(self, table_dir: str, source: WatchedRows) -> list[FragmentMetadata]:
+    def _stage_elsewhere(self, table_dir: str, rows: ElsewhereWritten) -> StagedTable:
+        """Have workers write the data files, which sync them."""
+        try:
+            written = rows.write(self._store.location(table_dir), self._store.options)
+        except BaseException:
+            rows.settle(is_committed=False)
+            self._prune(table_dir)
+            raise
+        fragments = cast("list[FragmentMetadata]", list(written))
+        files = tuple(f"{table_dir}/data/{name}" for name in sorted(data_files(fragments)))
+        schema = whole_schema(rows.schema)
+        return StagedTable(table_dir, schema, tuple(fragments), files, uuid.uuid4().hex, rows)
+
+    def _write(self, table_dir: str, source: WatchedRows) -> Overwrite:
         # Lance warns about an overwrite of nothing and refuses a creation over something.
         is_new = not newest_version(self._store, table_dir)
         options = dict(self._store.options) or None
         location = self._store.location(table_dir)
         mode = "create" if is_new else "overwrite"
         try:
-            return write_fragments(source.reader, location, mode=mode, storage_options=options)
+            written = write_fragments(
+                source.reader,
+                location,
+                mode=mode,
+                storage_options=options,
+                return_transaction=True,
+            )
+            return cast("Overwrite", written.operation)
         except OSError as exc:
             if not is_new or not newest_version(self._store, table_dir):
                 raise
@@ -118,13 +144,20 @@ class LanceTables:
 
     def commit(self, staged: StagedTable, version: int) -> bool:
         """Commit the staged data as exactly ``version``; False where it exists."""
-        schema = cast("pa.Schema", staged.schema)
+        schema = cast("LanceSchema", staged.schema)
         fragments = cast("list[FragmentMetadata]", list(staged.fragments))
         overwrite = lance.LanceOperation.Overwrite(schema, fragments)
-        return self._commit(staged.table_dir, overwrite, version, staged.nonce)
+        source = staged.source
+        kept = source.properties if source else {}
+        done = self._commit(staged.table_dir, overwrite, version, staged.nonce, kept=kept)
+        if done and source:
+            source.settle(is_committed=True)
+        return done
 
     def discard(self, staged: StagedTable) -> None:
         """Delete data and transaction files of a stage that was never committed."""
+        if staged.source:
+            staged.source.settle(is_committed=False)
         self._store.delete(staged.files)
         sweep_transaction(self._store, staged.table_dir, staged.nonce)
         self._prune(staged.table_dir)
@@ -149,6 +182,8 @@ class LanceTables:
         operation: BaseOperation,
         version: int,
         nonce: str,
+        *,
+        kept: Mapping[str, str] | None = None,
     ) -> bool:
         committed = commit_strictly(
             self._store,
@@ -156,7 +191,7 @@ class LanceTables:
             operation=operation,
             version=version,
             nonce=nonce,
-            properties={BY: self._author, AT_MS: str(self._clock.now_ms())},
+            properties={BY: self._author, AT_MS: str(self._clock.now_ms()), **(kept or {})},
         )
         return committed is not False
 

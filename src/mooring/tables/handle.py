@@ -27,9 +27,10 @@ from mooring.tables.ledger_client import LedgerClient
 from mooring.tables.opening import open_at
 from mooring.tables.place import Place, open_place
 from mooring.tables.reference_names import branch_of, check_tag
+from mooring.tables.versions import BRANCHES_DIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from lance import LanceDataset
 
@@ -103,6 +104,12 @@ class TableHandle:
     def place(self) -> Place:
         """Where the table's files lie, for what the store decides and Lance does not."""
         return open_place(self.location, self.options)
+
+    def place_of(self, branch: str | None) -> Place:
+        """Where the files of a branch lie, or those of main."""
+        if branch is None:
+            return self.place
+        return Place(self.place.store, self.place.path(f"{BRANCHES_DIR}/{branch}"))
 
     def confirm(self) -> None:
         """After a change beside the versions: acknowledge it only where it stays.
@@ -178,8 +185,14 @@ class TableHandle:
             yield self.open(at)
 
     @contextmanager
-    def changing(self, at: At = NEWEST) -> Iterator[LanceDataset]:
+    def changing(
+        self, at: At = NEWEST, *, before: Callable[[int], None] | None = None
+    ) -> Iterator[LanceDataset]:
         """Open the table so that its commits go through the catalog.
+
+        Args:
+            at: Where a change begins.
+            before: Called before a version is made, with its number; what it raises refuses it.
 
         Raises:
             ReadOnlyError: the catalog was opened read-only.
@@ -188,7 +201,7 @@ class TableHandle:
             UnknownOutcomeError: the store never said what was decided.
         """
         self.ledger.prepare()
-        client = LedgerClient(self.ledger)
+        client = LedgerClient(self.ledger, before)
         try:
             with self._explained(client):
                 yield self.open_through(client, at)

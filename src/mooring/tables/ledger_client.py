@@ -20,7 +20,7 @@ from mooring.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mooring.tables.api import Ledger, VersionRecord
 
@@ -49,10 +49,16 @@ class LedgerClient:
     and ``raised`` what a call raised last.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        """Commit through a ledger."""
+    def __init__(self, ledger: Ledger, before: Callable[[int], None] | None = None) -> None:
+        """Commit through a ledger.
+
+        Args:
+            ledger: Decides.
+            before: Called before a version is made, with its number; what it raises refuses it.
+        """
         self._ledger = ledger
-        self.failure: MooringError | None = None
+        self._before = before
+        self.failure: Exception | None = None
         self.raised: MooringError | None = None
         # Told to Lance at its first question instead of being looked up twice.
         self.known: VersionRecord | None = None
@@ -80,7 +86,7 @@ class LedgerClient:
 
         Raises:
             TableVersionNotFoundError: there is no such version.
-            MooringError: a commit failed, and this asks whether it did: an answer would be read
+            Exception: a commit failed, and this asks whether it did: an answer would be read
                 as a lost race, and the commit repeated.
         """
         if self.failure is not None:
@@ -98,6 +104,12 @@ class LedgerClient:
             ConcurrentModificationError: the version exists.
         """
         version, branch = int(request["version"]), request.get("branch")
+        try:
+            if self._before is not None:
+                self._before(version)
+        except Exception as exc:
+            self.failure = exc
+            raise
         try:
             record = self._ledger.create(version, request["manifest_path"], branch)
         except ConcurrentModificationError as exc:

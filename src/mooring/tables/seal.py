@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mooring.store import Store
 
-__all__ = ["Seal", "lift_seal", "put_seal", "read_seal"]
+__all__ = ["Seal", "is_sealed_once", "lift_seal", "put_seal", "read_seal", "renumber"]
 
 _FLAG = 1 << 60
 _KEY = b"mooring.sealed"
@@ -52,6 +52,20 @@ def read_seal(store: Store, table_dir: str) -> Seal:
     except UnreadableError:
         # A seal is a copy of a manifest whose form is known: this is none.
         return Seal(version, None)
+
+
+def is_sealed_once(config: Mapping[str, str]) -> bool:
+    """Whether a version is sealed, or comes after one that was, by the map it carries."""
+    return _KEY.decode() in config
+
+
+def renumber(path: str, body: bytes, version: int) -> bytes:
+    """Return a manifest as that of another version, without a seal.
+
+    Raises:
+        UnreadableError: it is damaged.
+    """
+    return _copy(path, body, version, None)
 
 
 def put_seal(store: Store, table_dir: str, nonce: str) -> int:

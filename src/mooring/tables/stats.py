@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mooring.tables.handle import TableHandle
 
-__all__ = ["Lengths", "TableStats", "gather_stats"]
+__all__ = ["Lengths", "TableStats", "gather_stats", "is_small"]
 
 # A fragment of fewer rows is one that a compaction would merge.
 _FULL = 1024 * 1024
@@ -77,6 +77,11 @@ class TableStats:
     indexes: int
 
 
+def is_small(rows: int) -> bool:
+    """Whether a compaction would merge a fragment of so many rows."""
+    return rows < _FULL
+
+
 def gather_stats(handle: TableHandle, branch: str | None = None) -> TableStats:
     """Gather statistics of the newest version.
 
@@ -99,7 +104,7 @@ def gather_stats(handle: TableHandle, branch: str | None = None) -> TableStats:
             file_bytes=shape.size_bytes,
             data_files=len(shape.files),
             fragments=len(lengths),
-            small_fragments=sum(length < _FULL for length in lengths),
+            small_fragments=sum(map(is_small, lengths)),
             lengths=Lengths.of(lengths),
             indexes=len(dataset.describe_indices()),
         )

@@ -6,53 +6,62 @@ from typing import TYPE_CHECKING
 
 from mooring.cli.options import DryRun, OptionalUri, command
 from mooring.cli.session import Session
-from mooring.errors import UnsupportedError
+from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mooring.catalog import Catalog
     from mooring.cli.output import Row
-    from mooring.directory.migration import Migration, MigrationReport
+    from mooring.directory.migration import MigrationReport
+    from mooring.jobs.runner import Runner
 
 __all__ = ["migrate_command"]
 
 _COLUMNS = ["table", "result", "reason", "detail"]
+# The commits are what takes time, and they wait for each other: Spark helps only with the looks.
+_MANY_TABLES = 1_000_000
 
 
 @command
-def migrate_command(session: Session, uri: OptionalUri = None, dry_run: DryRun = False) -> None:
+def migrate_command(
+    session: Session,
+    uri: OptionalUri = None,
+    dry_run: DryRun = False,
+    spark: UseSpark = None,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
     """Give every table of the root its row in the manifest; no file moves.
 
     It can be cut off and run again at any time. What it leaves out is listed with the reason.
     """
+    from mooring.upkeep.migrating import migration_of
+
     session = session.at(uri)
     catalog = session.open_catalog()
-    migration = _prepare(catalog)
-    report = migration.plan() if dry_run else _run(session, migration)
-    _tell(session, catalog, report, dry_run=dry_run)
+    plan = migration_of(catalog).plan()
+    if dry_run:
+        _tell(session, catalog, plan, dry_run=True)
+        return
+    fits = len(plan.to_do) < _MANY_TABLES
+    with choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner:
+        report = _run(session, catalog, runner)
+    _tell(session, catalog, report, dry_run=False)
 
 
-def _prepare(catalog: Catalog) -> Migration:
-    from mooring.directory.compat_backend import CompatBackend
-    from mooring.directory.migration import Migration
-
-    if not isinstance(catalog.backend, CompatBackend):
-        msg = f"'{catalog.uri}' is opened without its manifest, and a migration leads to that"
-        raise UnsupportedError(msg)
-    return Migration(catalog.backend)
-
-
-def _run(session: Session, migration: Migration) -> MigrationReport:
+def _run(session: Session, catalog: Catalog, runner: Runner) -> MigrationReport:
     from mooring.cli.progress import show_progress
+    from mooring.jobs.runner import Threads
+    from mooring.upkeep.migrating import migrate
 
-    with show_progress(session.output) as meter:
+    with show_progress(session.output, shows=isinstance(runner, Threads)) as meter:
         meter("migrating", "looking")
 
         def progress(done: int, total: int) -> None:
             meter("migrating", f"{done:,} of {total:,} tables")
 
-        return migration.run(progress)
+        return migrate(catalog, runner=runner, progress=progress)
 
 
 def _tell(session: Session, catalog: Catalog, report: MigrationReport, *, dry_run: bool) -> None:

@@ -11,7 +11,9 @@ from mooring.cli.closeness import open_table, suggesting
 from mooring.cli.completion import complete_columns
 from mooring.cli.options import LiveName, command, group
 from mooring.cli.session import Session, parse_pairs
+from mooring.cli.spark import Conf, Master, UseSpark
 from mooring.cli.states import Branch, restore_line
+from mooring.cli.workers import SparkOptions, workers
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -136,12 +138,63 @@ def backfill_command(
             "--expression", metavar="SQL", help="What to compute; by default the column's own."
         ),
     ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option(
+            "--function",
+            metavar="FILE.py:NAME",
+            help="A Python function, or module:name: it gets Arrow batches of rows and returns an"
+            " array. The column may be a new one.",
+        ),
+    ] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reads",
+            metavar="COLUMN",
+            help="A column that the function gets; all by default; may be repeated.",
+        ),
+    ] = None,
+    data_type: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="TYPE", help="The type of a new column; the function's by default."
+        ),
+    ] = None,
     branch: Branch = None,
+    spark: UseSpark = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
-    """Compute the values of a column, its own expression's or another's."""
-    table = open_table(session.open_catalog(), name)
-    with suggesting(table, path, where, expression, branch):
-        done = table.columns.backfill(path, where=where, expression=expression, branch=branch)
+    """Compute the values of a column: its own expression's, another's, or a Python function's."""
+    catalog = session.open_catalog()
+    table = open_table(catalog, name)
+    options = SparkOptions(spark, master, conf)
+    if function is None:
+        _require_function(reads=reads, data_type=data_type, spark=options)
+        with suggesting(table, path, where, expression, branch):
+            done = table.columns.backfill(path, where=where, expression=expression, branch=branch)
+    else:
+        from mooring.upkeep import fill_column
+
+        if expression is not None:
+            msg = "--expression and --function both say what to compute: give one of them"
+            raise InvalidInputError(msg)
+        with (
+            suggesting(table, where, *(reads or ()), branch),
+            workers(session, table, options, f"computing {path}", branch) as runner,
+        ):
+            done = fill_column(
+                catalog,
+                table.info.id,
+                path,
+                function,
+                runner=runner,
+                reads=reads,
+                data_type=None if data_type is None else _parse_type(data_type),
+                where=where,
+                branch=branch,
+            )
     version = done.commit.version
     session.output.change(
         {
@@ -171,6 +224,25 @@ def drop_command(
     with suggesting(table, *paths, branch):
         done = table.columns.drop(*paths, branch=branch)
     _tell(session, name, "dropped", paths, done.version, branch=branch)
+
+
+def _require_function(
+    *, reads: list[str] | None, data_type: str | None, spark: SparkOptions
+) -> None:
+    """Refuse what only means something to a function.
+
+    Raises:
+        InvalidInputError: it was given.
+    """
+    given = {
+        "--reads": reads,
+        "--type": data_type,
+        "--spark": spark.use or spark.master or spark.conf,
+    }
+    for option, value in given.items():
+        if value:
+            msg = f"{option} is for a column that a Python function computes: give --function, too"
+            raise InvalidInputError(msg)
 
 
 def _tell(

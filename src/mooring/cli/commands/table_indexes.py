@@ -11,7 +11,9 @@ from mooring.cli.closeness import open_table, suggesting
 from mooring.cli.completion import complete_columns, complete_indexes
 from mooring.cli.options import LiveName, command, group
 from mooring.cli.session import Session, parse_pairs
+from mooring.cli.spark import Conf, Master, UseSpark
 from mooring.cli.states import AtVersion, Branch
+from mooring.cli.workers import SparkOptions, workers
 
 if TYPE_CHECKING:
     from mooring.tables.indexes import Index
@@ -87,22 +89,48 @@ def create_command(
         bool, typer.Option("--replace", help="Build it anew where it is there.")
     ] = False,
     branch: Branch = None,
+    spark: UseSpark = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Build an index over the rows that are there."""
-    from mooring.cli.progress import show_progress
+    from mooring.jobs.runner import Threads
+    from mooring.upkeep import build_index
 
     given: Any = {
         key: _parse(value) for key, value in parse_pairs(parameters or (), "parameter").items()
     }
-    table = open_table(session.open_catalog(), name)
-    with suggesting(table, column, branch), show_progress(session.output) as meter:
-        meter(f"indexing {column}", "")
-        done = table.indexes.create(
-            column, kind, name=index_name, replace=replace, branch=branch, **given
-        )
+    catalog = session.open_catalog()
+    table = open_table(catalog, name)
+    options = SparkOptions(spark, master, conf)
+    with (
+        suggesting(table, column, branch),
+        workers(session, table, options, f"indexing {column}", branch) as runner,
+    ):
+        if isinstance(runner, Threads):
+            # One process has threads of Lance's own for it.
+            done = table.indexes.create(
+                column, kind, name=index_name, replace=replace, branch=branch, **given
+            )
+            index, version = done.name, done.commit.version
+        else:
+            built = build_index(
+                catalog,
+                table.info.id,
+                column,
+                kind,
+                runner=runner,
+                index_name=index_name,
+                replace=replace,
+                branch=branch,
+                **given,
+            )
+            index, version = built.name, built.commit.version
+            if built.whole_because is not None:
+                session.output.message(f"one process built it: {built.whole_because}")
     session.output.change(
-        {"table": name, "result": "indexed", "index": done.name, "version": done.commit.version},
-        f"built index '{done.name}' of '{name}': version {done.commit.version}",
+        {"table": name, "result": "indexed", "index": index, "version": version},
+        f"built index '{index}' of '{name}': version {version}",
     )
 
 

@@ -1,4 +1,4 @@
-"""The verbs of ``mooring table`` that look after it: stats and compact."""
+"""The verbs of ``mooring table`` that look after it: stats, compact and cleanup."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from mooring.cli.closeness import open_table, suggesting
 from mooring.cli.confirm import Plan
 from mooring.cli.options import DryRun, LiveName, Yes, command
 from mooring.cli.session import Session
+from mooring.cli.spark import Conf, Master, UseSpark
 from mooring.cli.states import Branch
+from mooring.cli.workers import SparkOptions, workers
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mooring.tables.compaction import Compacted
     from mooring.tables.stats import TableStats
+    from mooring.upkeep import CleanedUp, SweptRun
 
 __all__ = ["add_to"]
 
 _PLAN = ("table", "action", "fragments", "versions", "files", "size")
+_ITEMS = ("item", "state", "action", "files", "size")
+_USUAL_AGE = "7d"
 
 
 @command
@@ -65,6 +70,9 @@ def compact_command(
         ),
     ] = None,
     branch: Branch = None,
+    spark: UseSpark = None,
+    master: Master = None,
+    conf: Conf = None,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -73,10 +81,12 @@ def compact_command(
     Old versions stay unless --older-than or --keep says otherwise, which needs a confirmation.
     Versions that a tag names or a branch comes from stay in any case.
     """
-    from mooring.cli.progress import show_progress
+    from mooring.upkeep import compact as compact_table
 
     age = _age(older_than)
-    table = open_table(session.open_catalog(), name)
+    catalog = session.open_catalog()
+    table = open_table(catalog, name)
+    options = SparkOptions(spark, master, conf)
     with suggesting(table, branch):
         compact = partial(
             table.compact, older_than=age, keep=keep, branch=branch, target_rows=target_rows
@@ -87,16 +97,92 @@ def compact_command(
                 plan.show(session.output)
                 return
             plan.confirm(session.output, yes=yes)
-        with show_progress(session.output) as meter:
-            meter(f"compacting {name}", "")
-            done = compact()
+        with workers(session, table, options, f"compacting {name}", branch) as runner:
+            done = compact_table(
+                catalog,
+                table.info.id,
+                runner=runner,
+                older_than=age,
+                keep=keep,
+                branch=branch,
+                target_rows=target_rows,
+            )
     _tell(session, name, done)
+
+
+@command
+def cleanup_command(
+    session: Session,
+    name: LiveName,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="DURATION",
+            help=f"Delete versions older than this: 12h; {_USUAL_AGE} unless --keep or --run is"
+            " given.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep", metavar="NUMBER", min=1, help="Keep only the newest so many versions."
+        ),
+    ] = None,
+    runs_older_than: Annotated[
+        str,
+        typer.Option(
+            "--runs-older-than",
+            metavar="DURATION",
+            help="Give up writes that nobody ended and that wrote nothing for so long.",
+        ),
+    ] = "1d",
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="RUN", help="Only what this run left, however old it is."),
+    ] = None,
+    branch: Branch = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Delete old versions, and what writes that were killed left behind.
+
+    Versions that a tag names or a branch comes from stay, and every file that a version names.
+    Writes that may still be at work are left alone. One that was about to commit and cannot be
+    found in the table goes only where --run names it and --yes is said.
+    """
+    from mooring.upkeep import cleanup
+
+    if older_than is None and keep is None and run is None:
+        older_than = _USUAL_AGE
+    age, runs_age = _age(older_than), _age(runs_older_than) or timedelta(0)
+    table = open_table(session.open_catalog(), name)
+    with suggesting(table, branch):
+        clean = partial(
+            cleanup,
+            table,
+            older_than=age,
+            keep=keep,
+            runs_older_than=runs_age,
+            run=run,
+            force=yes,
+            branch=branch,
+        )
+        would = clean(dry_run=True)
+        plan = _cleanup_plan(session, name, would)
+        if dry_run:
+            plan.show(session.output)
+            return
+        if _has_work(would):
+            plan.confirm(session.output, yes=yes)
+        _tell_cleanup(session, name, clean())
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verbs to a noun."""
     app.command("stats")(stats_command)
     app.command("compact")(compact_command)
+    app.command("cleanup")(cleanup_command)
 
 
 def _for_people(name: str, found: TableStats) -> dict[str, object]:
@@ -172,4 +258,70 @@ def _tell(session: Session, name: str, done: Compacted) -> None:
     sentence = f"compacted '{name}': {merged}: version {done.version}"
     if cleaned is not None:
         sentence += f"; deleted {cleaned.versions:,} versions, {format_size(cleaned.bytes)}"
+    session.output.change(record, sentence)
+
+
+def _has_work(would: CleanedUp) -> bool:
+    versions = would.versions
+    has_versions = versions is not None and (versions.versions or versions.files)
+    return bool(has_versions) or any(run.goes for run in would.runs)
+
+
+def _cleanup_plan(session: Session, name: str, would: CleanedUp) -> Plan:
+    from mooring.cli.progress import format_size
+
+    rows = [_run_row(session, run) for run in would.runs]
+    if would.versions is not None:
+        versions = would.versions
+        size = format_size(versions.bytes) if session.output.is_for_people else versions.bytes
+        rows.insert(
+            0,
+            {
+                "item": f"{versions.versions} old versions",
+                "state": None,
+                "action": "delete" if versions.versions or versions.files else "nothing to do",
+                "files": versions.files,
+                "size": size,
+            },
+        )
+    gone = sum(run.goes for run in would.runs)
+    count = would.versions.versions if would.versions else 0
+    what = f"delete {count:,} old versions of '{name}' and what {gone:,} runs left, for good"
+    return Plan(what, _ITEMS, rows)
+
+
+def _run_row(session: Session, run: SweptRun) -> dict[str, object]:
+    from mooring.cli.progress import format_size
+
+    is_for_people = session.output.is_for_people
+    return {
+        "item": f"run {run.run}",
+        "state": str(run.state),
+        "action": "delete" if run.goes else "keep",
+        "files": len(run.files) if is_for_people else list(run.files),
+        "size": format_size(run.bytes) if is_for_people else run.bytes,
+    }
+
+
+def _tell_cleanup(session: Session, name: str, done: CleanedUp) -> None:
+    from mooring.cli.progress import format_size
+
+    gone = [run for run in done.runs if run.goes]
+    kept = [run for run in done.runs if not run.goes]
+    versions = done.versions.versions if done.versions else 0
+    size = sum(run.bytes for run in gone) + (done.versions.bytes if done.versions else 0)
+    record = {
+        "table": name,
+        "result": "cleaned",
+        "versions_deleted": versions,
+        "runs_ended": [run.run for run in gone],
+        "runs_kept": [{"run": run.run, "state": str(run.state)} for run in kept],
+        "bytes_deleted": size,
+    }
+    sentence = (
+        f"cleaned '{name}': deleted {versions:,} versions and what {len(gone):,} runs left,"
+        f" {format_size(size)}"
+    )
+    for run in kept:
+        sentence += f"; left run {run.run} alone, which is {run.state}"
     session.output.change(record, sentence)

@@ -20,6 +20,7 @@ from mooring.cli.listing import (
 )
 from mooring.cli.options import DroppedNames, DryRun, Yes, command, group
 from mooring.cli.session import Session
+from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
 from mooring.clock import format_duration, parse_ttl
 from mooring.errors import InvalidInputError, MooringError, TableNotFoundError
 from mooring.identifiers import quote
@@ -27,11 +28,14 @@ from mooring.identifiers import quote
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.identifiers import ObjectId
+    from mooring.jobs.runner import Runner
     from mooring.namespace.api import PurgeReport
 
 __all__ = ["app"]
 
 app = typer.Typer()
+# Up to so many are gone sooner than Spark takes to start.
+_MANY_TABLES = 4000
 
 
 @app.callback(invoke_without_command=True)
@@ -80,6 +84,9 @@ def purge_command(
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
+    spark: UseSpark = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Delete the bytes of dropped tables. There is no way back."""
     if names and expired:
@@ -98,23 +105,34 @@ def purge_command(
         finish_batch(session, [], [])
         return
     plan.confirm(session.output, yes=yes)
-    # By name, all drops of it go; among the expired ones only those whose own time is over.
-    _purge(session, catalog, list(dict.fromkeys(names)) if names else None, namespaces)
+    fits = len(doomed) < _MANY_TABLES
+    with choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner:
+        # By name, all drops of it go; among the expired ones only those whose own time is over.
+        _purge(session, catalog, doomed, namespaces, runner=runner, only_expired=not names)
 
 
 def _purge(
-    session: Session, catalog: Catalog, names: list[str] | None, namespaces: list[Listed]
+    session: Session,
+    catalog: Catalog,
+    doomed: list[Listed],
+    namespaces: list[Listed],
+    *,
+    runner: Runner,
+    only_expired: bool,
 ) -> None:
     from mooring.cli.progress import format_size, show_progress
+    from mooring.jobs.runner import Threads
+    from mooring.upkeep.purging import purge
 
     done: dict[ObjectId, tuple[int, int]] = {}
-    with show_progress(session.output) as meter:
+    with show_progress(session.output, shows=isinstance(runner, Threads)) as meter:
 
         def progress(table: ObjectId, files: int, size_bytes: int) -> None:
             done[table] = files, size_bytes
             meter(f"purging {table}", f"{files:,} files, {format_size(size_bytes)}")
 
-        report = catalog.purge_tables(names, progress)
+        tables = [catalog.identifier(table.name) for table in doomed]
+        report = purge(catalog, tables, runner=runner, only_expired=only_expired, progress=progress)
     gone = [found.name for found in namespaces]
     _tell(session, report, done, gone)
 
