@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import sleep
 from typing import TYPE_CHECKING
 
 from mooring.config import mask_uris
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Checks", "Subject", "audit_tables"]
 
 _AT_ONCE = 8
+# For so long a file that older versions lack may be on its way out with them.
+_PAUSES_S = (0.0, 0.1, 0.4, 1.0)
 _SHOWN = 5
 _LOOKS = 5
 # What Lance raises for what it cannot read.
@@ -290,12 +293,18 @@ class _TableAudit:
         gone = self._missing({path for paths in versions.values() for path in paths})
         if not gone:
             return {}
-        # A cleanup that came by has deleted the manifests, too.
+        # A cleanup that came by deletes the manifests, too, a moment after the files.
         manifests = self._files.versions.get(branch, {})
-        there = self._existing(manifests[one] for one in versions if one in manifests)
-        left = [one for one in sorted(versions) if manifests.get(one) in there]
-        told = {path: [one for one in left if path in versions[one]] for path in gone}
-        return {path: made for path, made in told.items() if made}
+        told: dict[str, list[int]] = {}
+        for pause_s in _PAUSES_S:
+            sleep(pause_s)
+            there = self._existing(manifests[one] for one in versions if one in manifests)
+            left = [one for one in sorted(versions) if manifests.get(one) in there]
+            lacked = {path: [one for one in left if path in versions[one]] for path in gone}
+            told = {path: made for path, made in lacked.items() if made}
+            if not told:
+                break
+        return told
 
     def _old(self, paths: Iterable[str]) -> list[str]:
         limit = self._checks.orphans_before_ms
