@@ -13,6 +13,8 @@ from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     ServiceUnavailableError,
+    TableNotFoundError,
+    UnknownOutcomeError,
 )
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import PartWritten, WriteMode, write_parts
@@ -220,7 +222,7 @@ def test_a_commit_that_landed_unheard_keeps_its_files(place, monkeypatch):
         raise OSError(msg)
 
     monkeypatch.setattr(lance.LanceDataset, "commit", unheard)
-    with pytest.raises(ServiceUnavailableError, match="the connection broke"):
+    with pytest.raises(UnknownOutcomeError, match="the connection broke"):
         run(place, [2])
     monkeypatch.undo()
     catalog, name = place
@@ -244,3 +246,19 @@ def test_a_commit_that_failed_leaves_nothing(place, any_lake, monkeypatch):
     assert data_files(any_lake.store) == before
     catalog, name = place
     assert not list_runs(catalog.table(name).handle.place)
+
+
+def test_a_table_that_is_dropped_while_it_is_written_stays_dropped(place):
+    run(place, [1])
+    catalog, name = place
+
+    def dropping(draft, part):
+        written = write(draft, part)
+        catalog.drop_table(name)
+        return written
+
+    with pytest.raises(TableNotFoundError):
+        write_parts(catalog, name, SCHEMA, [2], work=dropping, runner=Threads(1))
+    assert not catalog.table_exists(name)
+    catalog.undrop_table(name)
+    assert numbers(catalog.table(name)) == [10, 11, 12]

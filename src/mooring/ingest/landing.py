@@ -270,7 +270,7 @@ class UpsertLanding(_Landing):
             )
         except UnknownOutcomeError:
             raise  # the files may be in a version
-        except BaseException:
+        except Exception:
             undo_edits(handle.place, edits)
             raise
         if not landed.is_new:
@@ -328,7 +328,7 @@ class DeleteLanding(_Landing):
             )
         except UnknownOutcomeError:
             raise  # the files may be in a version
-        except BaseException:
+        except Exception:
             undo_edits(handle.place, edits)
             raise
         if not landed.is_new:

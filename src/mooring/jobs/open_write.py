@@ -117,7 +117,7 @@ class OpenWrite:
             return self._create(self._incoming, fragments, rows)
         except UnknownOutcomeError:
             raise  # the files may be in a version
-        except BaseException:
+        except Exception:
             self.give_up()
             raise
 

@@ -169,16 +169,24 @@ def write_parts(
     job = _Job(catalog, name, schema=schema, write=write, mark=mark, land=land)
     catalog.backend.require_writable()
     for _ in range(2):
-        try:
-            return job.write_into(catalog.table(name), mode)
-        except TableNotFoundError:
-            pass
+        table = _find(catalog, name)
+        if table is not None:
+            return job.write_into(table, mode)
         try:
             return job.create(properties)
         except TableAlreadyExistsError:
             continue  # somebody else was faster: it is there now
     msg = f"{quote(str(name))} comes and goes while it is written: try again"
     raise ConcurrentModificationError(msg)
+
+
+def _find(catalog: Catalog, name: ObjectId) -> Table | None:
+    """Return a table that has data; one that goes while it is written is not made anew."""
+    try:
+        table = catalog.table(name)
+    except TableNotFoundError:
+        return None
+    return None if table.handle.ledger.newest(None) is None else table
 
 
 class _Job(Generic[Result]):
@@ -205,7 +213,7 @@ class _Job(Generic[Result]):
         """Write into a table that is there.
 
         Raises:
-            TableNotFoundError: it is only declared.
+            TableNotFoundError: it was dropped or renamed meanwhile.
         """
         handle = table.handle
         known = find_done(handle, self._mark) if self._mark else None

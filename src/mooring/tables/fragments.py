@@ -16,11 +16,11 @@ import lance
 import pyarrow as pa
 from lance.fragment import FragmentMetadata, write_fragments
 
-from mooring.errors import ServiceUnavailableError, UnknownOutcomeError
+from mooring.errors import MooringError, ServiceUnavailableError, UnknownOutcomeError
 from mooring.tables.handle import At
 from mooring.tables.runs import Done, RunAlreadyDone, Runs, RunWatch, transaction_at
 from mooring.tables.transaction_files import TRANSACTIONS_DIR
-from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR
+from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -116,6 +116,8 @@ def commit(
 
     Raises:
         ConcurrentModificationError: a conflicting change came first.
+        UnknownOutcomeError: the change is in the table, or may be: its files must stay. Whatever
+            else is raised, it is not.
     """
     runs = None if mark is None else Runs(handle.place, mark)
     known = runs and runs.find()
@@ -140,7 +142,9 @@ def commit(
         landed = Landed(exc.done.version, is_new=False)
     except UnknownOutcomeError:
         raise  # the version may be there
-    except BaseException:
+    except Exception as exc:
+        if _is_there(handle, branch, transaction.uuid, read_version):
+            raise UnknownOutcomeError(f"the change is in {handle.what}, and yet: {exc}") from exc
         _sweep(handle.place, branch, transaction.uuid)
         raise
     if runs is not None:
@@ -197,6 +201,26 @@ def _new_fragments(operation: BaseOperation) -> list[FragmentMetadata]:
             return list(operation.new_fragments)
         case _:
             return []
+
+
+def _is_there(handle: TableHandle, branch: str | None, nonce: str, read_version: int) -> bool:
+    """Tell whether a commit has landed of which a failure was heard, in a dropped table, too."""
+    try:
+        newest = handle.ledger.newest(branch)
+        for version in range(read_version + 1, (newest.version if newest else 0) + 1):
+            made = transaction_at(handle, version, branch)
+            if made is not None and made.uuid == nonce:
+                return True
+    except MooringError:
+        pass  # the catalog does not answer for a table that is gone; its files do
+    place = handle.place
+    versions = place.path(f"{BRANCHES_DIR}/{branch}/{VERSIONS_DIR}" if branch else VERSIONS_DIR)
+    later = [
+        f"{versions}/{name}"
+        for name in place.store.list_dir(versions).files
+        if (parse_manifest(name) or 0) > read_version
+    ]
+    return any(nonce.encode() in body for body in place.read_all(later) if body)
 
 
 def _sweep(place: Place, branch: str | None, nonce: str) -> None:
