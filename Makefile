@@ -11,7 +11,7 @@ SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test lint format bench interop torture lock clean
+.PHONY: help setup java demo tour test lint format bench interop torture lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,8 +50,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 java: setup
 	@$(BIN)/python -c 'import sys; from mooring.spark.java import main; sys.exit(main())'
 
-demo: setup ## Run the tour in examples/demo.py
+demo: java ## A year of flights as weekly changes: merged, compacted, published (examples/demo.py)
 	@$(BIN)/python examples/demo.py
+
+tour: setup ## What a catalog does, step by step (examples/tour.py)
+	@$(BIN)/python examples/tour.py
 
 test: java ## Run the fast tests
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop"
@@ -80,5 +83,5 @@ lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 tak
 		--python-version 3.11 $(if $(UPGRADE),--upgrade) $(LOCK_EXTRAS) -o requirements.lock pyproject.toml
 
 clean: ## Remove caches, build products and the demo's lake (.venv stays)
-	@rm -rf build dist site lake bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf build dist site lake tour bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

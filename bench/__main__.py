@@ -10,6 +10,7 @@ from importlib import import_module
 from bench.report import describe_machine, print_json, print_tables
 
 BENCHES = (
+    "changes",
     "listing",
     "manifest",
     "metastore",

@@ -8,6 +8,7 @@
     ├── NotFoundError
     │   ├── NamespaceNotFoundError
     │   ├── TableNotFoundError
+    │   │   └── NotLanceTableError     it is a change table
     │   ├── TableVersionNotFoundError
     │   ├── TableTagNotFoundError
     │   ├── TableBranchNotFoundError
@@ -56,6 +57,7 @@ __all__ = [
     "NamespaceNotEmptyError",
     "NamespaceNotFoundError",
     "NotFoundError",
+    "NotLanceTableError",
     "PermissionDeniedError",
     "ProtectedError",
     "ReadOnlyError",
@@ -133,6 +135,10 @@ class TableNotFoundError(NotFoundError):
     """No live table has this identifier; a dropped one counts as absent."""
 
     iceberg_type = "NoSuchTableException"
+
+
+class NotLanceTableError(TableNotFoundError):
+    """The table is a change table, and a Lance table is needed."""
 
 
 class TableVersionNotFoundError(NotFoundError):

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import mooring
+from mooring.changes import create_change_table
 
 MOORING = str(Path(sys.executable).with_name("mooring"))
 HEAVY = {"lance", "lance_namespace", "numpy", "obstore", "pyarrow", "rich"}
@@ -169,6 +171,7 @@ def _complete(line, kind="bash", **environ):
     return result.stdout.split()
 
 
+@pytest.mark.interop
 def test_the_shell_completes_names(lake, run):
     at = {"MOORING_CATALOG": str(lake)}
     assert _complete("mooring table drop fl", **at) == ["flights"]
@@ -182,6 +185,21 @@ def test_the_shell_completes_names(lake, run):
     assert _complete("mooring ls --profile p") == ["prod"]
 
 
+@pytest.mark.interop
+def test_the_shell_completes_names_of_change_tables(tmp_path):
+    catalog = mooring.connect(f"metastore+{tmp_path / 'store'}")
+    catalog.create_namespace("shop")
+    create_change_table(catalog, "shop$orders", pa.schema([("id", pa.int64())]))
+    catalog.create_table("shop$lance", [{"id": 1}])
+    at = {"kind": "fish", "MOORING_CATALOG": catalog.uri}
+    assert _complete("mooring compact s", **at) == ["shop$orders"]
+    assert _complete("mooring publish s", **at) == ["shop$orders"]
+    assert _complete("mooring changes read s", **at) == ["shop$orders"]
+    assert _complete("mooring table drop s", **at) == ["shop$lance", "shop$orders"]
+    assert _complete("mooring table query s", **at) == ["shop$lance"]
+
+
+@pytest.mark.interop
 def test_the_shell_completes_nested_names(tree):
     at = {"MOORING_CATALOG": str(tree)}
     assert _complete("mooring namespace describe s", kind="fish", **at) == [

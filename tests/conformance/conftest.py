@@ -47,23 +47,20 @@ def _make(kind: Kind, request: pytest.FixtureRequest) -> Lake:
 def lake(request: pytest.FixtureRequest) -> Lake:
     """An empty place for a catalog whose root tables lie in directories of their names.
 
-    With a manifest and without one; SeaweedFS in `make interop`.
+    With a manifest and without one; in a bucket in `make interop`.
     """
     return _make(request.param, request)
 
 
 @pytest.fixture(params=params(*KINDS, *METASTORES))
 def any_lake(request: pytest.FixtureRequest) -> Lake:
-    """An empty place for a catalog of any kind; SeaweedFS in `make interop`.
-
-    A metastore in a bucket, too.
-    """
+    """An empty place for a catalog of any kind; in a bucket in `make interop`."""
     return _make(request.param, request)
 
 
 @pytest.fixture(params=params(*KINDS))
 def any_directory(request: pytest.FixtureRequest) -> Lake:
-    """An empty place for a directory catalog of any kind; SeaweedFS in `make interop`."""
+    """An empty place for a directory catalog of any kind; in a bucket in `make interop`."""
     return _make(request.param, request)
 
 
@@ -85,7 +82,7 @@ def disk_lake(request: pytest.FixtureRequest) -> Lake:
     return _make(request.param, request)
 
 
-@pytest.fixture(params=params(MOTO, COMPAT_MOTO))
+@pytest.fixture(params=params(MOTO, COMPAT_MOTO, fast=True))
 def moto_lake(request: pytest.FixtureRequest) -> Lake:
     """An empty place on moto, for what only S3 can show."""
     return _make(request.param, request)

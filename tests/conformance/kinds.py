@@ -9,19 +9,21 @@ from tests.lakes import KINDS, MANIFEST_MOTO, Kind
 __all__ = ["every_kind", "params", "without_a_manifest"]
 
 
-def params(*kinds: Kind) -> list[object]:
-    """Return kinds as parameters of a fixture."""
-    return [pytest.param(kind, id=kind.name, marks=_marks(kind)) for kind in kinds]
+def params(*kinds: Kind, fast: bool = False) -> list[object]:
+    """Return kinds as parameters of a fixture; those in buckets are left to `make interop`.
+
+    Args:
+        kinds: The kinds.
+        fast: Whether moto belongs to the fast tests, for what only S3 can show.
+    """
+    return [pytest.param(kind, id=kind.name, marks=_marks(kind, fast=fast)) for kind in kinds]
 
 
-def _marks(kind: Kind) -> list[pytest.MarkDecorator]:
-    marks = [pytest.mark.s3] if kind.server else []
-    return [*marks, pytest.mark.interop] if _is_slow(kind) else marks
-
-
-def _is_slow(kind: Kind) -> bool:
-    """Whether a kind is left to `make interop`; a metastore writes many small objects."""
-    return kind.server == "seaweedfs" or (kind.metastore and kind.server is not None)
+def _marks(kind: Kind, *, fast: bool) -> list[pytest.MarkDecorator]:
+    if kind.server is None:
+        return []
+    is_fast = fast and kind.server == "moto" and not kind.metastore
+    return [pytest.mark.s3] if is_fast else [pytest.mark.s3, pytest.mark.interop]
 
 
 def _on(*kinds: Kind) -> pytest.MarkDecorator:

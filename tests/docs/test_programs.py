@@ -11,43 +11,82 @@ from bench import listing
 from bench.report import describe_machine, print_json, print_tables
 
 import mooring
+from mooring.changes import ChangeTable
 from tests.docs.documents import ROOT
 
 
 @pytest.fixture
-def demo():
-    spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load(monkeypatch):
+    """Load one of the examples."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
-def test_demo_and_what_to_try_next(demo, shell):
-    mooring.connect("lake", author=demo.AUTHOR).create_table("left over", [{"n": 1}])
-    # In a process of its own: it starts a Java, which would stay in ours.
+def _run(module):
+    """Run an example in a process of its own: it starts a Java, which would stay in ours."""
     done = subprocess.run(
-        [sys.executable, demo.__file__], capture_output=True, text=True, check=False
+        [sys.executable, module.__file__], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    printed = done.stdout
-    assert "removing ./lake, left by an earlier demo" in printed
-    lake = mooring.connect("lake")
-    assert lake.table("flights").count() == 336_776
-    assert lake.list_tables() == ["airlines", "airports", "flights", "planes"]
-    assert lake.list_tables("reference") == ["carriers", "weather"]
-    assert lake.table("planes").version == 2
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout
+
+
+def _try_what_is_suggested(printed, module, shell):
     suggested = re.findall(r"^    (mooring .+?)(?:\s+# (refused)?.*)?$", printed, re.MULTILINE)
-    assert len(suggested) == len(demo.NEXT)
+    assert len(suggested) == len(module.NEXT)
     for line, refused in suggested:
         told, code = shell(line)
         assert code == (5 if refused else 0), (line, told)
 
 
-def test_demo_spares_what_it_did_not_make(demo):
-    mooring.connect("lake", author="somebody").create_table("precious", [{"n": 1}])
+@pytest.mark.interop
+def test_tour_and_what_to_try_next(load, shell):
+    tour = load("tour")
+    mooring.connect("tour", author=tour.AUTHOR).create_table("left over", [{"n": 1}])
+    printed = _run(tour)
+    assert "removing ./tour, left by an earlier run" in printed
+    lake = mooring.connect("tour")
+    assert lake.table("flights").count() == 336_776
+    assert lake.list_tables() == ["airlines", "airports", "flights", "planes"]
+    assert lake.list_tables("reference") == ["carriers", "weather"]
+    assert lake.table("planes").version == 2
+    _try_what_is_suggested(printed, tour, shell)
+
+
+@pytest.mark.interop
+def test_demo_and_what_to_try_next(load, shell):
+    demo = load("demo")
+    printed = _run(demo)
+    lake = mooring.connect("metastore+lake")
+    changes = ChangeTable(lake, "air$flights")
+    weeks = demo.make_weeks(load("stage").load_data()["flights"])
+    arrived = sum(week.flights.num_rows for week in weeks)
+    cancelled = sum(week.cancelled.num_rows for week in weeks[: -demo.LAST_WEEKS])
+    assert arrived == 336_776
+    assert changes.count() == lake.table("air$published").count() == arrived - cancelled
+    assert _rows(changes) == _rows(lake.table("air$published"))
+    _try_what_is_suggested(printed, demo, shell)
+
+
+def _rows(table):
+    columns = ["time_hour", "carrier", "flight", "arr_delay"]
+    return {tuple(row.values()) for row in table.to_arrow(columns=columns).to_pylist()}
+
+
+@pytest.mark.parametrize(("name", "place"), [("tour", "tour"), ("demo", "metastore+lake")])
+def test_examples_spare_what_they_did_not_make(load, name, place):
+    example = load(name)
+    mooring.connect(place, author="somebody").create_namespace("precious")
     with pytest.raises(SystemExit, match="was not made by this demo"):
-        demo.main()
-    assert mooring.connect("lake").list_tables() == ["precious"]
+        example.main()
+    assert mooring.connect(place).list_namespaces() == ["precious"]
 
 
 def test_bench_prints_ratios_and_targets(capsys, monkeypatch):

@@ -139,7 +139,7 @@ def _deleting_first(monkeypatch) -> None:
 
 def _reading_what_is_newest(monkeypatch) -> None:
     """Read every object as it is by now."""
-    newest = property(lambda self: self._timeline.seq, lambda *_: None)
+    newest = property(lambda self: self.timeline.seq, lambda *_: None)
     monkeypatch.setattr(Transaction, "seq", newest, raising=False)
 
 

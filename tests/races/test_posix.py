@@ -18,7 +18,8 @@ def _race(start: str, pair: tuple[str, ...]) -> Race:
 PAIRS_ON_FILES = [pair for pair in PAIRS if not {"declare", "protect", "overwrite"} & set(pair)]
 
 
-@pytest.mark.parametrize("start", STARTS)
+# All of them, with one more preemption, in `make torture`.
+@pytest.mark.parametrize("start", ["dropped"])
 @pytest.mark.parametrize("pair", PAIRS_ON_FILES, ids="-".join)
 def test_pair_on_files_leaves_a_state_that_some_order_explains(start, pair, record_race):
     race = _race(start, pair)

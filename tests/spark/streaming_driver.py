@@ -89,6 +89,8 @@ def start(session, plan):
         frame = reader.json(source["directory"])
     else:
         frame = stream_table(session, mooring.connect(source["catalog"]), source["table"])
+        if "select" in source:
+            frame = frame.selectExpr(*source["select"])
     writer = (
         frame.writeStream.format("stopping")
         .options(**plan["target"], at=plan["at"], home=str(home), query=plan["query"])

@@ -18,7 +18,7 @@ import pytest
 from mooring.errors import InvalidInputError, MooringError, TableNotFoundError
 from mooring.spark.failures import telling_failures
 from mooring.spark.runner import SparkRunner
-from mooring.spark.session import SessionKeeper, SparkSettings, open_session
+from mooring.spark.session import SessionKeeper, SparkSettings, _hush, open_session
 from mooring.spark.workers import check_workers
 from tests.spark import program
 
@@ -157,6 +157,13 @@ def run_job(*args, cwd, **environ):
         cwd=cwd,
         env={**os.environ, **environ},
     )
+
+
+def test_a_query_that_is_refused_is_not_logged_as_well(spark, capfd):
+    _hush()
+    with pytest.raises(InvalidInputError, match="nope"), telling_failures():
+        spark.sql("SELECT nope FROM range(3)")
+    assert "UNRESOLVED_COLUMN" not in capfd.readouterr().err
 
 
 @pytest.mark.interop

@@ -309,6 +309,7 @@ def processes():
     return fast_processes(__name__)
 
 
+@pytest.mark.interop
 @pytest.mark.parametrize(("mode", "case"), FAST)
 def test_kill_at_any_step_leaves_a_catalog_that_works(mode, case, processes, tmp_path):
     assert kill_at_every_step(mode, case, processes, tmp_path) > 2

@@ -14,6 +14,9 @@ from mooring.cli.commands import (
     adopt,
     audit,
     catalog,
+    changes,
+    changes_rows,
+    compact,
     doctor,
     exchange,
     ingest,
@@ -23,6 +26,9 @@ from mooring.cli.commands import (
     namespace,
     namespace_lifecycle,
     profile,
+    publish,
+    run,
+    runs,
     spark_conf,
     sweep,
     table,
@@ -91,17 +97,23 @@ app.command("doctor")(doctor.doctor_command)
 app.command("migrate")(migrate.migrate_command)
 app.command("adopt")(adopt.adopt_command)
 app.command("vacuum")(vacuum.vacuum_command)
+app.command("compact")(compact.compact_command)
+app.command("publish")(publish.publish_command)
 app.command("audit")(audit.audit_command)
 app.command("inventory")(inventory.inventory_command)
 app.command("ingest")(ingest.ingest_command)
+app.command("run")(run.run_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
+app.add_typer(changes.app, name="changes")
 app.add_typer(trash.app, name="trash")
 app.add_typer(txn.app, name="txn")
+app.add_typer(runs.app, name="runs")
 app.add_typer(profile.app, name="profile")
+changes_rows.add_to(changes.app)
 lifecycle.add_to(table.app)
 table_query.add_to(table.app)
 table_rows.add_to(table.app)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mooring.cli.listing import DEREGISTERED, DROPPED, LIVE, list_everything, list_namespaces
+from mooring.cli.listing import (
+    DEREGISTERED,
+    DROPPED,
+    LIVE,
+    change_tables,
+    list_everything,
+    list_namespaces,
+)
 from mooring.cli.session import Flags, Session
 from mooring.config import config_path, load_profiles
 from mooring.errors import MooringError
@@ -22,7 +29,9 @@ if TYPE_CHECKING:
     from mooring.catalog import Catalog
 
 __all__ = [
+    "complete_any",
     "complete_branches",
+    "complete_changes",
     "complete_columns",
     "complete_deregistered",
     "complete_dropped",
@@ -42,6 +51,20 @@ _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 def complete_live(ctx: typer.Context, incomplete: str) -> list[str]:
     """Name the live tables that begin like this."""
     return _complete(ctx, incomplete, lambda catalog: map(str, catalog.list_all_tables()))
+
+
+def complete_any(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the live tables that begin like this, of Lance and of changes."""
+    return _complete(
+        ctx,
+        incomplete,
+        lambda catalog: [*map(str, catalog.list_all_tables()), *change_tables(catalog)],
+    )
+
+
+def complete_changes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Name the change tables that begin like this."""
+    return _complete(ctx, incomplete, change_tables)
 
 
 def complete_dropped(ctx: typer.Context, incomplete: str) -> list[str]:

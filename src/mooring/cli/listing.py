@@ -27,6 +27,7 @@ __all__ = [
     "UNFINISHED",
     "Listed",
     "as_time",
+    "change_tables",
     "count_below",
     "directory_of",
     "is_below",
@@ -98,13 +99,36 @@ def count_below(catalog: Catalog, namespace: ObjectId) -> tuple[int, int]:
     """Count the live namespaces and tables below a namespace, at any level."""
     backend = stored(catalog)
     namespaces = sum(is_below(name, namespace) for name, _ in backend.describe_namespaces())
-    return namespaces, len(backend.describe_tables(namespace))
+    return namespaces, sum(one.state == LIVE for one in list_everything(catalog, namespace))
 
 
 def is_below(object_id: ObjectId, namespace: ObjectId) -> bool:
     """Whether an object lies in a namespace, at any level."""
     level = namespace.level
     return object_id.level > level and object_id.names[:level] == namespace.names
+
+
+def change_tables(catalog: Catalog, namespace: str | None = None) -> list[str]:
+    """Return the names of the change tables, all or those of a namespace; only metastores have any.
+
+    Args:
+        catalog: The catalog.
+        namespace: The namespace; all unless given.
+    """
+    from mooring.metastore.backend import MetastoreBackend
+    from mooring.metastore.ground import live_namespaces
+    from mooring.metastore.lance_table import any_in
+
+    if not isinstance(catalog.backend, MetastoreBackend):
+        return []
+    view = catalog.metastore.begin()
+    around = [
+        one.locator
+        for one in live_namespaces(view)
+        if namespace is None or one.locator.parts == catalog.identifier(namespace).names
+    ]
+    found = (table for above in around for table in any_in(view, above))
+    return [str(one.id) for one in found if not one.is_lance and one.value.dropped is None]
 
 
 def stored(catalog: Catalog) -> StoredBackend:

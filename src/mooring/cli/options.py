@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from mooring.cli.completion import (
+    complete_any,
     complete_deregistered,
     complete_dropped,
     complete_dropped_namespaces,
@@ -25,6 +26,7 @@ from mooring.cli.session import Flags, Session
 
 __all__ = [
     "SHARED_NAMES",
+    "AnyLiveName",
     "AnyName",
     "DeregisteredName",
     "DroppedName",
@@ -48,13 +50,16 @@ NewName = Annotated[
     str, typer.Argument(metavar="NAME", help="The table's name: t, or a$t where it lies in a.")
 ]
 AnyName = Annotated[
-    str, typer.Argument(metavar="NAME", help="A table, live or not.", autocompletion=complete_live)
+    str, typer.Argument(metavar="NAME", help="A table, live or not.", autocompletion=complete_any)
 ]
 LiveName = Annotated[
     str, typer.Argument(metavar="NAME", help="A live table.", autocompletion=complete_live)
 ]
+AnyLiveName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A live table.", autocompletion=complete_any)
+]
 LiveNames = Annotated[
-    list[str], typer.Argument(metavar="NAME", help="Live tables.", autocompletion=complete_live)
+    list[str], typer.Argument(metavar="NAME", help="Live tables.", autocompletion=complete_any)
 ]
 DroppedName = Annotated[
     str, typer.Argument(metavar="NAME", help="A dropped table.", autocompletion=complete_dropped)

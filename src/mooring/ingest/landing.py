@@ -18,13 +18,13 @@ import numpy as np
 from mooring.errors import ConcurrentModificationError, ConflictError, UnknownOutcomeError
 from mooring.ingest.matching import TableVersion
 from mooring.tables.fragments import Landed, append_operation, commit, overwrite_operation
+from mooring.tables.key_types import require_key_types
 from mooring.tables.keys import note_key, read_key
 from mooring.tables.pending import field_ids
 from mooring.tables.upserts import (
     KeyFiles,
     RowsChanged,
     RowsUnchanged,
-    require_key_types,
     undo_edits,
     update_operation,
 )

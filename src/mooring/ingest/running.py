@@ -14,6 +14,7 @@ import pyarrow as pa
 from mooring.errors import (
     InvalidInputError,
     MooringError,
+    NotLanceTableError,
     TableNotFoundError,
     UnknownOutcomeError,
 )
@@ -36,11 +37,12 @@ from mooring.jobs.runner import Threads
 from mooring.jobs.writing import WriteMode, write_parts
 from mooring.tables.failures import translated
 from mooring.tables.fragments import unpack
+from mooring.tables.key_types import require_key_types
 from mooring.tables.keys import forget_key
 from mooring.tables.pending import PendingRun, draft_for, new_run_id
 from mooring.tables.place import open_place
 from mooring.tables.runs import RunMark, find_done
-from mooring.tables.upserts import KeyFiles, require_key_types
+from mooring.tables.upserts import KeyFiles
 from mooring.tables.versions import newest_version
 
 if TYPE_CHECKING:
@@ -300,6 +302,8 @@ class _Run:
         try:
             table = self._catalog.table(self._name)
             return table, table.handle.open().schema
+        except NotLanceTableError:
+            raise  # the name is taken: it cannot be made
         except TableNotFoundError:
             return None, None
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from mooring.errors import (
     ConcurrentModificationError,
+    NotLanceTableError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -248,6 +249,8 @@ def _find(catalog: Catalog, name: ObjectId) -> TableHandle | None:
     """Return a table that has data."""
     try:
         handle = catalog.table(name).handle
+    except NotLanceTableError:
+        raise  # the name is taken: it cannot be made
     except TableNotFoundError:
         return None
     return None if handle.ledger.newest(None) is None else handle

@@ -11,6 +11,7 @@ import lance
 
 from mooring.errors import (
     ConcurrentModificationError,
+    NotLanceTableError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -136,6 +137,8 @@ def write_parts(
     on_done: Callable[[Result], None] | None = None,
     check: Check[Result] | None = None,
     land: Landing | None = None,
+    notes: Mapping[str, str] | None = None,
+    creates: bool = True,
 ) -> Written[Result]:
     """Write a table, new or not, in parts.
 
@@ -155,8 +158,11 @@ def write_parts(
         check: Looks at what all of them told before anything is committed; what it raises ends
             the job.
         land: Commits what was written for a table that is there; the mode does unless given.
+        notes: What else is kept with the first commit of a table that is made by this.
+        creates: Whether to make a table that is not there.
 
     Raises:
+        TableNotFoundError: the table is not there, and is not to be made.
         ConcurrentModificationError: a conflicting change came first.
     """
 
@@ -166,12 +172,14 @@ def write_parts(
             check(draft, told)
         return told
 
-    job = _Job(catalog, name, schema=schema, write=write, mark=mark, land=land)
+    job = _Job(catalog, name, schema=schema, write=write, mark=mark, land=land, notes=notes)
     catalog.backend.require_writable()
     for _ in range(2):
         table = _find(catalog, name)
         if table is not None:
             return job.write_into(table, mode)
+        if not creates:
+            raise TableNotFoundError(f"there is no table {quote(str(name))} any more")
         try:
             return job.create(properties)
         except TableAlreadyExistsError:
@@ -184,6 +192,8 @@ def _find(catalog: Catalog, name: ObjectId) -> Table | None:
     """Return a table that has data; one that goes while it is written is not made anew."""
     try:
         table = catalog.table(name)
+    except NotLanceTableError:
+        raise  # the name is taken: it cannot be made
     except TableNotFoundError:
         return None
     return None if table.handle.ledger.newest(None) is None else table
@@ -201,6 +211,7 @@ class _Job(Generic[Result]):
         write: Callable[[Draft], list[Result]],
         mark: RunMark | None,
         land: Landing | None,
+        notes: Mapping[str, str] | None = None,
     ) -> None:
         self._catalog = catalog
         self._name = name
@@ -208,6 +219,7 @@ class _Job(Generic[Result]):
         self._write = write
         self._mark = mark
         self._land = land
+        self._notes = dict(notes or {})
 
     def write_into(self, table: Table, mode: WriteMode) -> Written[Result]:
         """Write into a table that is there.
@@ -278,7 +290,7 @@ class _Job(Generic[Result]):
         Raises:
             TableAlreadyExistsError: it is there.
         """
-        rows = _NewRows(self._schema, self._write, self._mark)
+        rows = _NewRows(self._schema, self._write, self._mark, self._notes)
         info: TableInfo = self._catalog.backend.create_table(
             self._name, rows, CreateMode.CREATE, properties
         )
@@ -295,11 +307,16 @@ class _NewRows(ElsewhereWritten, Generic[Result]):
     """The first rows of a table, which workers write where the catalog says."""
 
     def __init__(
-        self, schema: pa.Schema, write: Callable[[Draft], list[Result]], mark: RunMark | None
+        self,
+        schema: pa.Schema,
+        write: Callable[[Draft], list[Result]],
+        mark: RunMark | None,
+        notes: Mapping[str, str],
     ) -> None:
         self._schema = schema
         self._write = write
         self._mark = mark
+        self._notes = notes
         self._run: PendingRun | None = None
         self._runs: Runs | None = None
         self.parts: list[Result] = []
@@ -311,8 +328,8 @@ class _NewRows(ElsewhereWritten, Generic[Result]):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The run's name."""
-        return self._mark.properties if self._mark else {}
+        """The run's name, and what else is to be kept."""
+        return {**(self._mark.properties if self._mark else {}), **self._notes}
 
     def write(self, location: str, options: Mapping[str, str]) -> Sequence[object]:
         """Have the data files written."""

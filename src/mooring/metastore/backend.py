@@ -22,7 +22,13 @@ from mooring.errors import (
 )
 from mooring.identifiers import ROOT, ObjectId, quote
 from mooring.metastore.ground import live_namespaces
-from mooring.metastore.lance_table import check_new_name, locator_of, move_table, tables_in
+from mooring.metastore.lance_table import (
+    any_in,
+    check_new_table,
+    locator_of,
+    move_table,
+    tables_in,
+)
 from mooring.metastore.making import Declaration, Deregistration, Making, Registration
 from mooring.metastore.namespaces import Namespaces
 from mooring.metastore.past import read_past
@@ -119,9 +125,17 @@ class MetastoreBackend(Namespaces):
         declared = found.newest is None if check_declared else None
         return self._info(found, is_only_declared=declared)
 
+    def describe_any(self, table: ObjectId) -> TableInfo:
+        """Locate a live table, of Lance or of changes.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
+        """
+        return self._info(self._require_any(self.metastore.begin(), table))
+
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
-        if self._find(self.metastore.begin(), table) is not None:
+        if self._find_any(self.metastore.begin(), table) is not None:
             return Exists()
         dropped = self._trash.newest_of(table)
         if dropped is None:
@@ -138,7 +152,13 @@ class MetastoreBackend(Namespaces):
 
     def states(self) -> list[tuple[ObjectId, Standing]]:
         """Tell what every table is, live or not, sorted."""
-        found = [(table, Standing("live")) for table in self.list_all_tables()]
+        view = self.metastore.begin()
+        found = [
+            (table.id, Standing("live"))
+            for namespace in live_namespaces(view)
+            for table in any_in(view, namespace.locator)
+            if table.value.dropped is None
+        ]
         found += [(one.id, _standing(one)) for one in self._trash.read() if one.table]
         return sorted(found, key=lambda told: told[0])
 
@@ -149,7 +169,7 @@ class MetastoreBackend(Namespaces):
     def table_history(self, table: ObjectId) -> list[Change]:
         """Tell what happened to tables of an identifier, as far as the catalog knows them."""
         view = self.metastore.begin()
-        found = self._find(view, table)
+        found = self._find_any(view, table)
         dropped = [one.locator for one in self._trash.read() if one.id == table]
         locators = [*dropped, *([found.locator] if found else [])]
         changes = [change for one in locators for change in read_past(self.metastore, view, one)]
@@ -170,7 +190,7 @@ class MetastoreBackend(Namespaces):
     def _declaration(
         self, table: ObjectId, location: str | None, properties: Mapping[str, str] | None
     ) -> Declaration:
-        _check_table(table)
+        check_new_table(table)
         check_properties(properties or {})
         if location is not None:
             # A directory that is used twice could be deleted by a purge that slept.
@@ -186,7 +206,7 @@ class MetastoreBackend(Namespaces):
         properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Create a table with data, in a directory of its own."""
-        _check_table(table)
+        check_new_table(table)
         check_properties(properties or {})
         self._prepare(creates=True)
         view = self.metastore.begin()
@@ -225,7 +245,7 @@ class MetastoreBackend(Namespaces):
         properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Give an identifier to a table that lies in storage already."""
-        _check_table(table)
+        check_new_table(table)
         check_properties(properties or {})
         if not location:
             msg = f"to register table {quote(str(table))}, say where it lies, relative to the root"
@@ -253,10 +273,10 @@ class MetastoreBackend(Namespaces):
 
     def rename_table(self, table: ObjectId, new: ObjectId) -> TableInfo:
         """Give a live table another identifier."""
-        _check_table(new)
+        check_new_table(new)
 
         def work(txn: Transaction) -> TableInfo:
-            found = self._require(txn, table)
+            found = self._require_any(txn, table)
             target = locator_of(new)
             if target == found.locator:
                 return self._info(found)
@@ -264,7 +284,7 @@ class MetastoreBackend(Namespaces):
             if txn.find(target) is not None:
                 raise _exists(new)
             move_table(txn, found.locator, target, found.value)
-            return self._info(self._require(txn, new))
+            return self._info(self._require_any(txn, new))
 
         return self._run(work, f"rename table {table} to {new}")
 
@@ -276,10 +296,10 @@ class MetastoreBackend(Namespaces):
             TableAlreadyExistsError: the name is taken.
         """
         also = table.parent.child(alias)
-        _check_table(also)
+        check_new_table(also)
 
         def work(txn: Transaction) -> None:
-            found = self._require(txn, table)
+            found = self._require_any(txn, table)
             if txn.find(locator_of(also)) is not None:
                 raise _exists(also)
             txn.add_alias(found.locator, alias)
@@ -293,7 +313,7 @@ class MetastoreBackend(Namespaces):
         self.home.reload_settings()
 
         def work(txn: Transaction) -> TableInfo:
-            found = self._require(txn, table)
+            found = self._require_any(txn, table)
             self._trash.drop_table(txn, found, ttl)
             return self._info(found)
 
@@ -302,11 +322,11 @@ class MetastoreBackend(Namespaces):
     def undrop_table(self, table: ObjectId, new: ObjectId | None = None) -> TableInfo:
         """Bring the newest drop of a table back."""
         target = table if new is None else new
-        _check_table(target)
+        check_new_table(target)
 
         def work(txn: Transaction) -> TableInfo:
             self._trash.undrop_table(txn, table, target)
-            return self._info(self._require(txn, target))
+            return self._info(self._require_any(txn, target))
 
         return self._run(work, f"undrop table {table}" + (f" as {new}" if new else ""))
 
@@ -319,7 +339,7 @@ class MetastoreBackend(Namespaces):
         check_properties(updates)
 
         def work(txn: Transaction) -> dict[str, str]:
-            found = self._require(txn, table)
+            found = self._require_any(txn, table)
             merged = merge_properties(found.value.properties, updates)
             txn.update(found.locator, replace(found.value, properties=merged))
             return merged
@@ -331,14 +351,14 @@ class MetastoreBackend(Namespaces):
         self._prepare()
         found = self._dropped_tables(table)
         if not found:
-            live = self._find(self.metastore.begin(), table) is not None
+            live = self._find_any(self.metastore.begin(), table) is not None
             why = "is live: only a dropped table can be purged"
             shown = quote(str(table))
             msg = f"table {shown} {why}" if live else f"nothing dropped is named {shown}"
             raise TableNotFoundError(msg)
         while found and not self._trash.purge(found, progress):
             found = self._dropped_tables(table)
-            if not found and self._find(self.metastore.begin(), table) is not None:
+            if not found and self._find_any(self.metastore.begin(), table) is not None:
                 msg = f"table {quote(str(table))} came back before it could be purged"
                 raise ConcurrentModificationError(msg)
 
@@ -523,19 +543,6 @@ def _abandoning(steps: Sequence[Step]) -> Iterator[None]:
         for step in steps:
             step.abandon()
         raise
-
-
-def _check_table(table: ObjectId) -> None:
-    if table.is_root:
-        msg = "a table needs a name"
-        raise InvalidInputError(msg)
-    check_new_name(table)
-    if table.level != 2:  # noqa: PLR2004  # namespace and table
-        msg = (
-            f"{quote(str(table))} cannot be a table: tables of a metastore lie in a namespace;"
-            " name both, as in 'namespace$table'"
-        )
-        raise InvalidInputError(msg)
 
 
 def _exists(table: ObjectId) -> TableAlreadyExistsError:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from mooring.clock import format_duration
-from mooring.errors import TableNotFoundError
+from mooring.errors import NotLanceTableError, TableNotFoundError
 from mooring.hints import suggest
 from mooring.identifiers import ObjectId, quote
-from mooring.metastore.lance_table import check_names, find_table, locator_of
+from mooring.metastore.lance_table import (
+    HISTORY,
+    check_names,
+    find_any,
+    find_table,
+    locator_of,
+)
 from mooring.metastore.lance_versions import LanceVersions
 from mooring.metastore.locator import ROOT as TOP
 from mooring.metastore.metastore import Metastore
 from mooring.metastore.recognition import Layout, settle_layout
-from mooring.metastore.trash import Trash
+from mooring.metastore.trash import Trash, why_not_live
 from mooring.namespace.api import TableInfo
 from mooring.namespace.home import AtHome
 from mooring.namespace.locations import is_outside
@@ -95,6 +100,17 @@ class Ground(AtHome):
             raise self._why_not_live(table)
         return found
 
+    def _find_any(self, txn: Transaction, table: ObjectId) -> LanceTable | None:
+        check_names(table)
+        return find_any(txn, locator_of(table)) if table.level == self.levels else None
+
+    def _require_any(self, txn: Transaction, table: ObjectId) -> LanceTable:
+        """Return a live table, of Lance or of changes."""
+        found = self._find_any(txn, table)
+        if found is None:
+            raise self._why_not_live(table)
+        return found
+
     def _info(
         self,
         table: LanceTable,
@@ -118,21 +134,22 @@ class Ground(AtHome):
 
     def _why_not_live(self, table: ObjectId) -> TableNotFoundError:
         """Word what happened to a table that is not live."""
-        shown = quote(str(table))
-        dropped = self._trash.newest_of(table)
-        if dropped is None:
-            return TableNotFoundError(f"there is no table {shown}")
-        ago = format_duration(self.home.clock.now_ms() - dropped.record.at_ms)
-        if dropped.is_top:
-            undo = f'bring it back with "{suggest("table undrop", str(table))}"'
-            return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
-        above = table.parent
-        undo = f'bring it back with "{suggest("namespace undrop", str(above))}"'
-        return TableNotFoundError(
-            f"table {shown} was dropped {ago} ago with namespace {quote(str(above))}; {undo}"
-        )
+        view = self.metastore.begin()
+        # A Lance table that is there now came a moment ago: who asked was too early.
+        if self._find(view, table) is None and self._find_any(view, table) is not None:
+            name = str(table)
+            return NotLanceTableError(
+                f"table {quote(name)} is a table of changes, and none of Lance: read it with"
+                f' "{suggest("changes read", name)}", change it with'
+                f' "{suggest("changes write", name)}"'
+            )
+        return why_not_live(view, table)
 
 
 def live_namespaces(view: Transaction) -> list[Found]:
-    """Return the namespaces that are not in the trash, sorted by name."""
-    return [found for found in view.children(TOP) if cast("Namespace", found.value).dropped is None]
+    """Return the namespaces that are not in the trash, sorted by name, without our own."""
+    return [
+        found
+        for found in view.children(TOP)
+        if cast("Namespace", found.value).dropped is None and found.locator.parts != (HISTORY,)
+    ]

@@ -1,7 +1,8 @@
 """A Lance table as objects of a metastore.
 
 It is a table with one table version, whose stream of format `lance` tells where the table lies; a
-partition of that stream is a branch, and a delta is a version.
+partition of that stream is a branch, and a delta is a version. A table of changes has a stream of
+them instead: to drop, rename and purge it is the same.
 
 Spec: objects-and-relationships, "Table Version"; deltacat-storage-model, the object types.
 """
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from mooring.errors import InvalidNameError
+from mooring.errors import InvalidInputError, InvalidNameError
 from mooring.identifiers import DELIMITER, ObjectId, quote
+from mooring.metastore.layout import object_dir
 from mooring.metastore.locator import Locator, check_part
 from mooring.metastore.model import (
     LOCATION,
@@ -34,12 +36,17 @@ if TYPE_CHECKING:
     from mooring.metastore.transaction import Found, Transaction
 
 __all__ = [
+    "CHANGES",
+    "HISTORY",
     "LanceTable",
+    "any_in",
     "branch_id",
     "branch_locator",
     "check_names",
     "check_new_name",
+    "check_new_table",
     "create_table",
+    "find_any",
     "find_table",
     "locator_of",
     "move_table",
@@ -50,6 +57,10 @@ __all__ = [
 ]
 
 FORMAT = "lance"
+# The stream of a table of changes: its id and its format.
+CHANGES = ("changes", "deltacat")
+# The namespace of what a catalog keeps for itself, such as runs of pipelines; nobody sees it.
+HISTORY = "__mooring_history"
 _VERSION = "1"
 _STREAM = "lance"
 _MAIN = "main"
@@ -65,6 +76,7 @@ class LanceTable:
         value: The table.
         location: Where it lies: below the root, or outside.
         newest: Its newest version on main; None for one that is only declared.
+        is_lance: Whether it is one of Lance's; a table of changes lies in no directory of its own.
     """
 
     locator: Locator
@@ -72,6 +84,7 @@ class LanceTable:
     value: Table
     location: str
     newest: int | None
+    is_lance: bool = True
 
     @property
     def id(self) -> ObjectId:
@@ -100,6 +113,9 @@ def check_names(object_id: ObjectId) -> None:
         if name.startswith(TRASH):
             msg = f"{quote(name)} cannot be a name: dropped objects are kept under such names"
             raise InvalidNameError(msg)
+        if name == HISTORY:
+            msg = f"{quote(name)} cannot be a name: the catalog keeps runs of pipelines there"
+            raise InvalidNameError(msg)
 
 
 def check_new_name(object_id: ObjectId) -> None:
@@ -115,6 +131,24 @@ def check_new_name(object_id: ObjectId) -> None:
             " which separates levels"
         )
         raise InvalidNameError(msg)
+
+
+def check_new_table(table: ObjectId) -> None:
+    """Refuse what cannot be the name of a new table.
+
+    Raises:
+        InvalidInputError: it cannot, or it names no namespace.
+    """
+    if table.is_root:
+        msg = "a table needs a name"
+        raise InvalidInputError(msg)
+    check_new_name(table)
+    if table.level != 2:  # noqa: PLR2004  # namespace and table
+        msg = (
+            f"{quote(str(table))} cannot be a table: tables of a metastore lie in a namespace;"
+            " name both, as in 'namespace$table'"
+        )
+        raise InvalidInputError(msg)
 
 
 def stream_locator(table: Locator) -> Locator:
@@ -153,6 +187,28 @@ def tables_in(txn: Transaction, namespace: Locator) -> list[LanceTable]:
     """Return the Lance tables of a namespace, dropped ones too, sorted by name."""
     found = (_read(txn, child) for child in txn.children(namespace))
     return [table for table in found if table is not None]
+
+
+def find_any(txn: Transaction, locator: Locator) -> LanceTable | None:
+    """Find a live table, of Lance or of changes; None where there is none."""
+    found = txn.find(locator)
+    if found is None or cast("Table", found.value).dropped is not None:
+        return None
+    return _read(txn, found) or _read_changes(txn, found)
+
+
+def any_in(txn: Transaction, namespace: Locator) -> list[LanceTable]:
+    """Return the tables of a namespace, of Lance and of changes, dropped ones too."""
+    children = txn.children(namespace)
+    found = (_read(txn, child) or _read_changes(txn, child) for child in children)
+    return [table for table in found if table is not None]
+
+
+def _read_changes(txn: Transaction, found: Found) -> LanceTable | None:
+    if txn.find(found.locator.child(_VERSION).child(*CHANGES)) is None:
+        return None
+    value, place = cast("Table", found.value), object_dir(found.ids)
+    return LanceTable(found.locator, found.revision, value, place, None, is_lance=False)
 
 
 def _read(txn: Transaction, found: Found) -> LanceTable | None:

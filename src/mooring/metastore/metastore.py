@@ -16,10 +16,10 @@ from mooring.metastore.chain import CommitChain
 from mooring.metastore.committer import Committer
 from mooring.metastore.dialect import DOCUMENT
 from mooring.metastore.entry import Entry, decode_record
-from mooring.metastore.layout import log_path
+from mooring.metastore.layout import log_path, parse_stage
 from mooring.metastore.sweep import find_leftovers, sweep
 from mooring.metastore.transaction import Transaction
-from mooring.metastore.vacuum import find_strays, vacuum
+from mooring.metastore.vacuum import Stray, find_strays, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mooring.clock import Clock, IdSource
     from mooring.metastore.dialect import Dialect
     from mooring.metastore.entry import Record
+    from mooring.metastore.model import DataFile
     from mooring.metastore.sweep import Leftover
-    from mooring.metastore.vacuum import Stray
     from mooring.store import Store
 
 __all__ = ["Measure", "Metastore"]
@@ -206,6 +206,16 @@ class Metastore:
         before = self._clock.now_ms() - older_than_ms
         found = find_strays(self.store, self.chain, before)
         return found if dry_run or not found else vacuum(self.store, self.chain, found, self._ids)
+
+    def delete_unnamed(self, files: Iterable[DataFile]) -> list[Stray]:
+        """Delete those of some data files that no object names; return what was deleted.
+
+        Raises:
+            UnknownOutcomeError: the store never said whether they are given up; nothing is deleted.
+        """
+        staged = {file.path: (parse_stage(file.path), file.size_bytes or 0) for file in files}
+        strays = [Stray(path, stage[1], size, 0) for path, (stage, size) in staged.items() if stage]
+        return vacuum(self.store, self.chain, strays, self._ids) if strays else []
 
     def give_up(self, tokens: Iterable[str]) -> None:
         """Let no transaction commit any more that depends on one of these.

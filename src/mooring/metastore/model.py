@@ -30,6 +30,7 @@ __all__ = [
     "Partition",
     "PartitionField",
     "PartitionScheme",
+    "Segment",
     "SortField",
     "SortScheme",
     "Stream",
@@ -112,6 +113,26 @@ class SortScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None
 
 
+class Segment(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """Consecutive rows of a file that belong to one bucket.
+
+    Attributes:
+        bucket: The bucket.
+        offset: How many rows of the file come before.
+        rows: How many they are.
+        position: Of the delta that brought them, in a file that gathers several; else 0.
+        type: What they do, where that is not what the file's delta does.
+        columns: The numbers of the columns that they bring, where these are not all of the file.
+    """
+
+    bucket: int
+    offset: int
+    rows: int
+    position: int = 0
+    type: DeltaType | None = None
+    columns: tuple[int, ...] | None = None
+
+
 class DataFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of rows.
 
@@ -123,6 +144,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         minimum: The least value of columns, as far as it is known.
         maximum: The greatest.
         nulls: How many values of a column are null.
+        segments: Its rows by buckets, where they are known.
         kept: What another library says of it that has no other place here.
     """
 
@@ -133,6 +155,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     minimum: dict[str, object] = {}
     maximum: dict[str, object] = {}
     nulls: dict[str, int] = {}
+    segments: tuple[Segment, ...] = ()
     kept: dict[str, object] = {}
 
 

@@ -21,7 +21,6 @@ from mooring.errors import (
     MooringError,
     NamespaceNotEmptyError,
     NotFoundError,
-    ServiceUnavailableError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
@@ -106,18 +105,18 @@ class Transaction:
         """
         self._store = store
         self._chain = chain
-        self._author = author
+        self.author = author
         self._clock = clock
         self._id_source = ids
         self._committer = committer
         self._dialect = dialect
         self._message = message
-        self._start_ms = clock.now_ms()
-        self.id = dialect.txn_id(self._start_ms, str(uuid.UUID(ids.new_id(), version=4)))
+        self.start_ms = clock.now_ms()
+        self.id = dialect.txn_id(self.start_ms, str(uuid.UUID(ids.new_id(), version=4)))
         self.is_read_only = is_read_only
         self.seq = state.seq
         # Of its own: that of the chain may have gone on to where this state is forgotten.
-        self._timeline = state.timeline
+        self.timeline = state.timeline
         self._reads: set[str] = set()
         self._writes: set[str] = set()
         self._touches: set[str] = set()
@@ -207,17 +206,17 @@ class Transaction:
         self._reads.add(name_key(parent, parts))
         if (parent, parts) in self._names:
             return self._names[parent, parts]
-        return self._timeline.resolve(parent, parts, self.seq)
+        return self.timeline.resolve(parent, parts, self.seq)
 
     def _look(self, ids: Ids) -> Change | None:
         self._reads.add(object_key(ids))
         own = self._changes.get(ids)
         if own is not None:
             return None if own.operation is Operation.DELETE else own
-        return self._timeline.find(ids, self.seq)
+        return self.timeline.find(ids, self.seq)
 
     def _children_of(self, parent: Ids) -> Iterator[Change]:
-        for change in self._timeline.children(parent, self.seq):
+        for change in self.timeline.children(parent, self.seq):
             if change.ids not in self._changes:
                 self._reads.add(object_key(change.ids))
                 yield change
@@ -239,7 +238,7 @@ class Transaction:
         for name in reversed(own.names if own else ()):
             if name.operation is not Operation.DELETE and not name.is_alias:
                 return name.parts
-        known = self._timeline.name(ids, self.seq)
+        known = self.timeline.name(ids, self.seq)
         return known if known is not None else (ids[-1],)
 
     # -- changing --------------------------------------------------------------------------------
@@ -363,6 +362,22 @@ class Transaction:
         self._change(found.ids, locator.kind, Operation.DELETE, body=None, names=names)
         self._touches.add(children_key(found.ids[:-1]))
 
+    def discard(self, ids: Ids) -> None:
+        """Delete an object that nothing lies below, and nobody changes: a delta.
+
+        What is above it is not read: who adds to that meanwhile is not in the way.
+
+        Raises:
+            NotFoundError: there is no such object.
+        """
+        self._require_writable()
+        if self._look(ids) is None:
+            msg = f"there is no {Kind.at(len(ids)).value} {quote('/'.join(ids))}"
+            raise NotFoundError(msg)
+        names = self._end_all(ids)
+        self._change(ids, Kind.at(len(ids)), Operation.DELETE, body=None, names=names)
+        self._touches.add(children_key(ids[:-1]))
+
     def claim(self, place: str) -> None:
         """Be in conflict with whoever else claims the same place since this began."""
         self._require_writable()
@@ -378,7 +393,7 @@ class Transaction:
         Raises:
             ConcurrentModificationError: it is given up already.
         """
-        if self._timeline.is_aborted(token):
+        if self.timeline.is_aborted(token):
             raise given_up(token)
         self._tokens.add(token)
 
@@ -402,7 +417,7 @@ class Transaction:
             names = (*earlier.names, *names)
             if earlier.operation is Operation.CREATE and operation is Operation.UPDATE:
                 operation = Operation.CREATE
-        revision = self._timeline.revision(ids, self.seq) + 1
+        revision = self.timeline.revision(ids, self.seq) + 1
         change = Change(
             ids=ids, kind=kind, operation=operation, revision=revision, body=body, names=names
         )
@@ -449,7 +464,7 @@ class Transaction:
         return tuple(self._end(ids, Locator((*above.levels, parts))) for parts in alive)
 
     def _names_of(self, ids: Ids) -> list[Parts]:
-        known = self._timeline.names_of(ids, self.seq)
+        known = self.timeline.names_of(ids, self.seq)
         known |= {parts for (_, parts), means in self._names.items() if means == ids}
         return [parts for parts in known if self._names.get((ids[:-1], parts), ids) == ids]
 
@@ -463,7 +478,7 @@ class Transaction:
 
     def _next_mapping(self, parent: Ids, digest: str) -> int:
         """Number a mapping file: a name may begin and end more than once in a transaction."""
-        known = self._timeline.mapping_revision(parent, digest)
+        known = self.timeline.mapping_revision(parent, digest)
         found = max(known, self._mapped.get((parent, digest), 0)) + 1
         self._mapped[parent, digest] = found
         return found
@@ -512,7 +527,7 @@ class Transaction:
             self._store.delete(staged)
             raise
         # What follows from the commit can be done by whoever comes later as well.
-        with suppress(ServiceUnavailableError):
+        with suppress(MooringError):
             self._store.put(*self._dialect.log(record, self._view()), derived=True)
             self._chain.checkpoint_if_due()
         return self.committed_at
@@ -520,8 +535,8 @@ class Transaction:
     def _record(self) -> Record:
         return Record(
             txn_id=self.id,
-            by=self._author,
-            start_ms=self._start_ms,
+            by=self.author,
+            start_ms=self.start_ms,
             end_ms=self._clock.now_ms(),
             message=self._message,
             changes=tuple(self._changes.values()),
@@ -542,7 +557,7 @@ class Transaction:
     def _value_of(self, ids: Ids) -> MetaObject | None:
         own = self._changes.get(ids)
         known = own if own is not None and own.body is not None else None
-        change = known or self._timeline.find(ids, self.seq)
+        change = known or self.timeline.find(ids, self.seq)
         return None if change is None else decode_object(change.body or b"", "/".join(ids))
 
     def _require_writable(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from mooring.clock import parse_ttl
+from mooring.clock import format_duration, parse_ttl
 from mooring.errors import (
     InvalidInputError,
     InvalidTableStateError,
@@ -28,9 +28,16 @@ from mooring.errors import (
 )
 from mooring.hints import suggest
 from mooring.identifiers import ObjectId, quote
-from mooring.metastore.lance_table import check_names, find_table, locator_of, move_table, tables_in
-from mooring.metastore.locator import ROOT, Locator
-from mooring.metastore.model import Drop, Namespace, Table
+from mooring.metastore.lance_table import (
+    any_in,
+    check_names,
+    find_any,
+    locator_of,
+    move_table,
+    tables_in,
+)
+from mooring.metastore.locator import ROOT, Kind, Locator
+from mooring.metastore.model import DataFile, Delta, Drop, Namespace, Table, decode_object
 from mooring.namespace.locations import is_outside, overlaps, places_of
 from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.states import TRASH
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[ObjectId, int, int], None]
 
-__all__ = ["DroppedObject", "Trash", "require_namespace", "require_unprotected"]
+__all__ = ["DroppedObject", "Trash", "require_namespace", "require_unprotected", "why_not_live"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +89,7 @@ class Trash:
 
     def read(self, at: int | None = None) -> list[DroppedObject]:
         """Read the whole trash, now or in the state of an entry, sorted by identifier."""
-        found = self._objects(self._metastore.begin(at=at))
-        return sorted(found, key=lambda one: (one.id, one.record.seq))
-
-    def _objects(self, view: Transaction) -> Iterator[DroppedObject]:
-        for namespace in view.children(ROOT):
-            above = cast("Namespace", namespace.value).dropped
-            name = above.name if above else namespace.locator.parts[0]
-            if above is not None:
-                own = ObjectId((name,))
-                yield DroppedObject(own, namespace.locator, namespace.revision, above)
-            for table in tables_in(view, namespace.locator):
-                drop = table.value.dropped or above
-                if drop is None:
-                    continue
-                called = table.value.dropped.name if table.value.dropped else table.id.name
-                yield DroppedObject(
-                    ObjectId((name, called)),
-                    table.locator,
-                    table.revision,
-                    drop,
-                    table,
-                    is_top=table.value.dropped is not None,
-                )
+        return _read(self._metastore.begin(at=at))
 
     def tables(self) -> list[DroppedObject]:
         """Return the dropped tables that can come back."""
@@ -114,13 +99,7 @@ class Trash:
         self, object_id: ObjectId, *, is_table: bool = True, at: int | None = None
     ) -> DroppedObject | None:
         """Return the newest drop of an identifier that can come back."""
-        found = [
-            one
-            for one in self.read(at)
-            if one.id == object_id and (one.table is not None) is is_table
-        ]
-        alive = [one for one in found if not one.record.purging]
-        return max(alive, key=lambda one: one.record.seq, default=None)
+        return _newest(self.read(at), object_id, is_table=is_table)
 
     # -- dropping --------------------------------------------------------------------------------
 
@@ -188,7 +167,7 @@ class Trash:
         # Of the same state, and no part of the transaction: others may drop what they like.
         found = self.newest_of(table, at=txn.seq)
         if found is None or found.table is None:
-            live = find_table(txn, locator_of(table)) is not None
+            live = find_any(txn, locator_of(table)) is not None
             why = "is live: there is nothing to undrop" if live else "is not in the trash"
             msg = f"table {quote(str(table))} {why}"
             raise TableNotFoundError(msg)
@@ -253,11 +232,32 @@ class Trash:
         for one in marked:
             if one.table is not None and one.table.location in lone:
                 self._delete_files(one, one.table.location, progress)
+        named = {one.locator: self._data_files(one) for one in marked if _has_data_files(one)}
         namespaces = [one for one in objects if one.table is None]
         gone = self._metastore.run(
             lambda txn: self._forget(txn, marked, namespaces), message="purge: forget"
         )
+        # After the objects: what others name, too, stays. A vacuum finds what a crash leaves.
+        for one in marked:
+            files = self._metastore.delete_unnamed(named.get(one.locator, ()))
+            if one.locator in named and progress:
+                progress(one.id, len(files), sum(file.size_bytes for file in files))
         return [*marked, *gone]
+
+    def _data_files(self, found: DroppedObject) -> list[DataFile]:
+        """Return the data files that objects of a table name."""
+        view = self._metastore.begin()
+        known = view.find(found.locator)
+        if known is None:
+            return []
+        below = list(view.timeline.children(known.ids, view.seq))
+        files: list[DataFile] = []
+        for change in below:
+            below.extend(view.timeline.children(change.ids, view.seq))
+            if change.kind is Kind.DELTA:
+                delta = cast("Delta", decode_object(change.body or b"", "/".join(change.ids)))
+                files += delta.manifest.files
+        return files
 
     def _mark(
         self, txn: Transaction, objects: Sequence[DroppedObject]
@@ -272,7 +272,7 @@ class Trash:
                 value = _dropped(one.table.value, replace(drop, purging=True))
                 txn.update(one.locator, value)
             # Whoever registers a table at the same place waits for this, or this for them.
-            for place in places_of(one.table.location):
+            for place in places_of(one.table.location) if one.table.is_lance else ():
                 txn.claim(place)
             marked.append(one)
         purged = {one.locator for one in marked}
@@ -281,7 +281,7 @@ class Trash:
             for table in self._all_tables()
             if table.locator not in purged and not (table.value.dropped or _LIVE).purging
         }
-        locations = {one.table.location for one in marked if one.table}
+        locations = {one.table.location for one in marked if one.table and one.table.is_lance}
         lone = {place for place in locations if not any(overlaps(place, use) for use in used)}
         return marked, {place for place in lone if not is_outside(place)}
 
@@ -316,6 +316,63 @@ class Trash:
 
 
 _LIVE = Drop(name="")
+
+
+def why_not_live(view: Transaction, table: ObjectId) -> TableNotFoundError:
+    """Word what happened to a table that is not live."""
+    shown = quote(str(table))
+    dropped = _newest(_read(view), table, is_table=True)
+    if dropped is None:
+        return TableNotFoundError(f"there is no table {shown}")
+    ago = format_duration(view.start_ms - dropped.record.at_ms)
+    if dropped.is_top:
+        undo = f'bring it back with "{suggest("table undrop", str(table))}"'
+        return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
+    above = table.parent
+    undo = f'bring it back with "{suggest("namespace undrop", str(above))}"'
+    return TableNotFoundError(
+        f"table {shown} was dropped {ago} ago with namespace {quote(str(above))}; {undo}"
+    )
+
+
+def _read(view: Transaction) -> list[DroppedObject]:
+    """Read the whole trash of a state, sorted by identifier."""
+    return sorted(_objects(view), key=lambda one: (one.id, one.record.seq))
+
+
+def _objects(view: Transaction) -> Iterator[DroppedObject]:
+    for namespace in view.children(ROOT):
+        above = cast("Namespace", namespace.value).dropped
+        name = above.name if above else namespace.locator.parts[0]
+        if above is not None:
+            own = ObjectId((name,))
+            yield DroppedObject(own, namespace.locator, namespace.revision, above)
+        for table in any_in(view, namespace.locator):
+            drop = table.value.dropped or above
+            if drop is None:
+                continue
+            called = table.value.dropped.name if table.value.dropped else table.id.name
+            yield DroppedObject(
+                ObjectId((name, called)),
+                table.locator,
+                table.revision,
+                drop,
+                table,
+                is_top=table.value.dropped is not None,
+            )
+
+
+def _newest(
+    objects: Sequence[DroppedObject], object_id: ObjectId, *, is_table: bool
+) -> DroppedObject | None:
+    """Return the newest drop of an identifier that can come back."""
+    found = [one for one in objects if one.id == object_id and (one.table is not None) is is_table]
+    alive = [one for one in found if not one.record.purging]
+    return max(alive, key=lambda one: one.record.seq, default=None)
+
+
+def _has_data_files(found: DroppedObject) -> bool:
+    return found.table is not None and not found.table.is_lance
 
 
 def require_namespace(txn: Transaction, namespace: ObjectId) -> Found:

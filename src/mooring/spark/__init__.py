@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mooring.spark.changes_writing import read_changes, write_changes
     from mooring.spark.streaming import stream_table, write_stream
     from mooring.spark.tables import (
         WrittenTable,
@@ -24,13 +25,20 @@ __all__ = [
     "WrittenTable",
     "create_view",
     "create_views",
+    "read_changes",
     "read_table",
     "stream_table",
+    "write_changes",
     "write_stream",
     "write_table",
 ]
 
-_OF_STREAMS = ("stream_table", "write_stream")
+_ELSEWHERE = {
+    "read_changes": "changes_writing",
+    "stream_table": "streaming",
+    "write_changes": "changes_writing",
+    "write_stream": "streaming",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # whatever has the name
@@ -38,5 +46,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  # whatever has the name
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    module = "streaming" if name in _OF_STREAMS else "tables"
+    module = _ELSEWHERE.get(name, "tables")
     return getattr(import_module(f"mooring.spark.{module}"), name)

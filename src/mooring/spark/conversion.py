@@ -209,6 +209,9 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return _cast(array.storage, wanted)
     if isinstance(wanted, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(wanted, _cast(array, wanted.storage_type))
+    if kinds.is_fixed_size_list(wanted) and kinds.is_list(array.type) and not len(array.values):
+        # Spark sends no buffer for values where no row has any, and Arrow's cast crashes on that.
+        array = pa.array(array.to_pylist(), array.type)
     # Spark counts microseconds: what is finer is cut off, what is coarser must not overflow.
     return array.cast(wanted, safe=not _has_nanoseconds(array.type))
 

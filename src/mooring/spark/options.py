@@ -26,10 +26,19 @@ _STORAGE = "storage."
 _CATALOG_SETTINGS = ("catalog", "profile", "user", "manifest_enabled", "dir_listing_enabled")
 _OPENING_FLAGS = ("managed_versioning", "beside_others")
 _SELECTION = ("version", "tag", "as_of", "branch", "columns", "filter", "pushdown")
+# Of change tables.
+_CHANGES = ("position", "txn", "change", "changes", "fromPosition", "toPosition")
 _READ_SIZES = ("batch_rows", "batch_bytes", "tasks")
 _WRITING = ("run", "vectors", "create_only", "rows_a_file")
 # What the streaming reader and writer take besides.
-STREAM_OPTIONS = ("query", "driver", "startingVersion", "skipChangeCommits")
+STREAM_OPTIONS = (
+    "query",
+    "driver",
+    "startingVersion",
+    "skipChangeCommits",
+    "startingPosition",
+    "skipReplacements",
+)
 # What Spark adds of its own accord.
 _SPARKS_OWN = {
     "path",
@@ -163,7 +172,7 @@ def _check_known(given: Mapping[str, str]) -> None:
         *_SELECTION,
         *_READ_SIZES,
         *_WRITING,
-        *(name.lower() for name in STREAM_OPTIONS),
+        *(name.lower() for name in (*STREAM_OPTIONS, *_CHANGES)),
     }
     for name in given:
         if name in known or name in _SPARKS_OWN or name.startswith(_STORAGE):

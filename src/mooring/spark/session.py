@@ -316,8 +316,8 @@ def _launch(conf: SparkConf, *, java: str, quiet: bool) -> None:
 
 def _hush() -> None:
     """Keep PySpark from writing to standard error what is raised anyway."""
-    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_of_py4j)  # which writes to the root, too
 
 

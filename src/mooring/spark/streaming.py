@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from mooring.errors import InvalidInputError
+from mooring.spark.changes_table import find_change_table
 from mooring.spark.failures import telling_failures
 from mooring.spark.options import SourceOptions, options_of
 
@@ -25,20 +26,22 @@ _DRIVER_DIGITS = 12
 def stream_table(
     spark: SparkSession, catalog: Catalog | str | None, name: Name, **options: object
 ) -> DataFrame:
-    """Return the rows that a table gets, as a stream.
+    """Return the rows that a table gets, as a stream; of a change table its changes.
 
     Args:
         spark: The session.
         catalog: The catalog, or its path or URI; the one of the settings unless given.
         name: The table.
         options: Those of the data source: ``startingVersion``, ``skipChangeCommits``,
-            ``columns``, ``filter``.
+            ``columns``, ``filter``; of a change table ``startingPosition``,
+            ``skipReplacements``, ``columns``.
 
     Raises:
         MooringError: an option makes no sense, or what it names is not there.
     """
     given = options_of(catalog, name, options)
-    SourceOptions.parse(given)
+    if find_change_table(SourceOptions.parse(given)) is not None:
+        given["changes"] = "true"
     with telling_failures():
         return spark.readStream.format(_FORMAT).options(**given).load()
 
@@ -59,14 +62,15 @@ def write_stream(
     Args:
         rows: The stream; its columns are taken by name.
         catalog: The catalog, or its path or URI; the one of the settings unless given.
-        name: The table; it is made if it is missing.
+        name: The table; it is made if it is missing. A change table has to be there.
         checkpoint: Where Spark keeps how far the stream has come.
         query: The stream's name, by which its batches are known again. A checkpoint on this
             machine has one of its own.
         every: How often a batch begins, such as ``10 seconds``; as soon as the one before it is
             done unless given.
         available_now: Write what there is now, and stop.
-        options: Others of the data source: ``vectors``, ``rows_a_file``.
+        options: Others of the data source: ``vectors``, ``rows_a_file``; of a change table
+            ``change``, what the rows do there.
 
     Raises:
         InvalidInputError: an option makes no sense.

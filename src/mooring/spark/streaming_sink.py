@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mooring.jobs.streaming import BatchDraft
     from mooring.table import Table
 
-__all__ = ["StreamWriter", "make_stream_writer"]
+__all__ = ["StreamWriter", "find_query", "make_stream_writer"]
 
 _READING = ("version", "tag", "as_of", "branch", "columns", "filter")
 
@@ -63,7 +63,17 @@ def make_stream_writer(
         raise UnsupportedError(msg)
     given.refuse(_READING, "is for reading: a stream is written to the newest version")
     checkpoint = Checkpoint(given.get("checkpointlocation"))
-    query = given.get("query") or checkpoint.query_id
+    query = find_query(given, checkpoint)
+    return StreamWriter(given, query, schema, may_create=not checkpoint.has_batches)
+
+
+def find_query(options: SourceOptions, checkpoint: Checkpoint) -> str:
+    """Return the name by which a stream's batches are known again.
+
+    Raises:
+        InvalidInputError: nobody can tell it.
+    """
+    query = options.get("query") or checkpoint.query_id
     if query is None:
         msg = (
             "the stream needs a name by which its batches are known again, as its checkpoint cannot"
@@ -71,7 +81,7 @@ def make_stream_writer(
             " is only a label), and keep it as long as the checkpoint"
         )
         raise InvalidInputError(msg)
-    return StreamWriter(given, query, schema, may_create=not checkpoint.has_batches)
+    return query
 
 
 @dataclass

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mooring.errors import InvalidInputError, TableNotFoundError, UnknownOutcomeError
+from mooring.changes.table import list_change_tables
+from mooring.errors import (
+    InvalidInputError,
+    NotLanceTableError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
 from mooring.identifiers import DELIMITER, ROOT, quote
+from mooring.spark.changes_frame import merged_frame
+from mooring.spark.changes_table import find_change_table
+from mooring.spark.changes_writer import ChangesWriter
 from mooring.spark.failures import telling_failures
 from mooring.spark.options import SourceOptions, options_of
 from mooring.spark.writer import TableWriter
@@ -20,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mooring.catalog import Catalog
+    from mooring.changes.table import ChangeTable
+    from mooring.identifiers import ObjectId
     from mooring.jobs.writing import PartWritten
     from mooring.spark.options import Name
     from mooring.tables.handle import TableHandle
@@ -51,23 +65,32 @@ class WrittenTable:
 def read_table(
     spark: SparkSession, catalog: Catalog | str | None, name: Name, **options: object
 ) -> DataFrame:
-    """Return a table as a data frame, which stays at one version.
+    """Return a table as a data frame, which stays at one version; a change table at one position.
 
     Args:
         spark: The session.
         catalog: The catalog, or its path or URI; the one of the settings unless given.
         name: The table.
-        options: Those of the data source: ``version``, ``tag``, ``as_of`` or ``branch``,
-            ``columns``, ``filter``, ``pushdown``, ``tasks``, ``batch_rows``, ``batch_bytes``.
+        options: Those of the data source: ``version``, ``tag``, ``as_of`` or ``branch``, of a
+            change table ``position``, ``txn`` or ``as_of``; ``columns``, ``filter``,
+            ``pushdown``, ``tasks``, ``batch_rows``, ``batch_bytes``.
 
     Raises:
         MooringError: an option makes no sense, or what it names is not there.
     """
     given = options_of(catalog, name, options)
-    SourceOptions.parse(given)
     given.setdefault("tasks", str(_cores(spark)))
+    parsed = SourceOptions.parse(given)
+    table = None if _needs_source(parsed) else find_change_table(parsed)
     with telling_failures():
+        if table is not None:
+            return merged_frame(spark, table, parsed)
         return spark.read.format(_FORMAT).options(**given).load()
+
+
+def _needs_source(options: SourceOptions) -> bool:
+    """Whether only the data source can do it: changes themselves, and filters of Spark's."""
+    return options.flag("changes") or options.flag("pushdown")
 
 
 def write_table(
@@ -79,7 +102,7 @@ def write_table(
     run: str | None = None,
     **options: object,
 ) -> WrittenTable:
-    """Write a data frame into a table, by one commit.
+    """Write a data frame into a table, by one commit; into a change table, as one change.
 
     Args:
         rows: The data frame; its columns are taken by name.
@@ -88,7 +111,8 @@ def write_table(
         mode: What becomes of a table that is there: ``append`` to it, ``overwrite`` it, or leave
             it, ``errorifexists`` with an error and ``ignore`` without.
         run: A name for this write: repeated, it changes nothing.
-        options: Those of the data source: ``vectors``, ``rows_a_file``.
+        options: Those of the data source: ``vectors``, ``rows_a_file``; of a change table
+            ``change``, what the rows do there.
 
     Raises:
         InvalidInputError: an option makes no sense.
@@ -103,6 +127,9 @@ def write_table(
     if mode not in {"append", "overwrite"}:
         given["create_only"] = "true"
     parsed = SourceOptions.parse(given)
+    changed = find_change_table(parsed, must_exist=False)
+    if changed is not None:
+        return _change(rows, changed, parsed, mode)
     target = _Target(parsed)
     known = target.known(run, may_be_there=mode == "ignore")
     if known is not None:
@@ -113,6 +140,21 @@ def write_table(
     if landed is None or not landed.is_new:  # somebody else did the same run meanwhile
         return target.known(run, may_be_there=True) or target.missing()
     return WrittenTable(target.name, landed.version, sum(part.rows for part in parts))
+
+
+def _change(rows: DataFrame, table: ChangeTable, options: SourceOptions, mode: str) -> WrittenTable:
+    """Write a data frame as a change of a table that is there."""
+    name = str(table.id)
+    if mode == "errorifexists":
+        msg = f"there is a change table {quote(name)} already: use the mode 'append'"
+        raise TableAlreadyExistsError(msg)
+    if mode == "ignore":
+        return WrittenTable(name, table.position, 0, is_new=False)
+    writer = ChangesWriter.begin(table, options, rows.schema, overwrite=mode == "overwrite")
+    landed = writer.run(rows)
+    if landed is None:  # there was no row
+        return WrittenTable(name, table.position, 0)
+    return WrittenTable(name, landed.position, landed.rows, is_new=landed.is_new)
 
 
 def _write(writer: TableWriter, rows: DataFrame) -> list[PartWritten]:
@@ -194,7 +236,13 @@ def create_views(
     opened = SourceOptions.parse(options_of(catalog, "t", options)).open(must_exist=True)
     parent = ROOT if namespace is None else opened.identifier(namespace)
     tables = opened.list_tables(parent, include_declared=False)
+    with suppress(UnsupportedError):  # the catalog is no metastore
+        tables += [one.names[-1] for one in _change_tables(opened, parent)]
     return [create_view(spark, catalog, parent.child(name), name, **options) for name in tables]
+
+
+def _change_tables(catalog: Catalog, namespace: ObjectId) -> list[ObjectId]:
+    return [] if namespace == ROOT else list_change_tables(catalog, namespace)
 
 
 class _Target:
@@ -208,6 +256,8 @@ class _Target:
     def _handle(self) -> TableHandle | None:
         try:
             return self._catalog.table(self._id).handle
+        except NotLanceTableError:
+            raise  # the name is taken: it cannot be made
         except TableNotFoundError:
             return None
 

@@ -30,6 +30,7 @@ from mooring.errors import (
 from mooring.tables.fragments import data_files
 from mooring.tables.handle import At
 from mooring.tables.pending import PendingRun, new_run_id
+from mooring.tables.publications import note_published
 from mooring.tables.runs import note_runs
 
 if TYPE_CHECKING:
@@ -318,6 +319,7 @@ def _clean(handle: TableHandle, dataset: LanceDataset, cleaning: Cleaning) -> Cl
     """Delete old versions; those that tags name stay, and what branches need."""
     handle.ledger.confirm()
     note_runs(handle)
+    note_published(handle)
     return _cleaned(
         dataset.cleanup_old_versions(
             cleaning.older_than, cleaning.keep, error_if_tagged_old_versions=False

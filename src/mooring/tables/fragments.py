@@ -23,7 +23,7 @@ from mooring.tables.transaction_files import TRANSACTIONS_DIR
 from mooring.tables.versions import BRANCHES_DIR, VERSIONS_DIR, parse_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lance.schema import LanceSchema
 
@@ -97,6 +97,7 @@ def commit(
     watches: Sequence[Watch] = (),
     before: Callable[[int], None] | None = None,
     claim: Claim | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> Landed:
     """Commit an operation through the table's catalog.
 
@@ -110,6 +111,7 @@ def commit(
         watches: Who else looks at the versions since the one that was read.
         before: Called before each number is taken, after the watches; what it raises refuses it.
         claim: Called before, to make sure that the data files stay.
+        properties: What else is kept with the commit.
 
     Returns:
         The version; of a run that is in the table already, the one of then.
@@ -128,7 +130,7 @@ def commit(
         begun = min(read_version, runs.begin(read_version, branch))
         watched.append((RunWatch(handle, mark, rows), begun))
     shown = _Shown(handle, branch, watched, before)
-    stamp = {**handle.stamp, **(mark.properties if mark else {})}
+    stamp = {**handle.stamp, **(mark.properties if mark else {}), **(properties or {})}
     transaction = lance.Transaction(
         read_version, operation, str(uuid.uuid4()), transaction_properties=stamp
     )

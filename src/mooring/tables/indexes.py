@@ -17,7 +17,7 @@ from mooring.tables.handle import NEWEST, At
 from mooring.tables.index_kinds import IndexKind, IndexParameters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from lance import LanceDataset
@@ -147,6 +147,16 @@ class Indexes:
         known = ", ".join(index.name for index in indexes) or "none"
         msg = f"{self._handle.what} has no index {quote(name)}: its indexes are {known}"
         raise TableIndexNotFoundError(msg)
+
+    def extend(self, names: Sequence[str], *, branch: str | None = None) -> Committed:
+        """Let indexes cover the rows that they do not yet.
+
+        Raises:
+            ConcurrentModificationError: somebody else changes one of them.
+        """
+        with self._handle.changing(At(branch=branch)) as dataset:
+            dataset.optimize.optimize_indices(index_names=list(names))
+            return Committed.of(dataset)
 
     def drop(self, name: str, *, branch: str | None = None) -> Committed:
         """Drop an index.

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.file import LanceFileReader
 
-from mooring.errors import InvalidInputError, InvalidTableStateError, ServiceUnavailableError
+from mooring.errors import InvalidTableStateError, ServiceUnavailableError
 from mooring.identifiers import quote
 from mooring.tables.failures import translated
 from mooring.tables.fragments import pack, unpack
@@ -43,7 +43,6 @@ __all__ = [
     "delete_offsets",
     "find_rows",
     "fragment_keys",
-    "require_key_types",
     "undo_edits",
     "update_operation",
 ]
@@ -148,34 +147,6 @@ class FragmentEdit:
     updated: str | None
     rows: int
     positions: np.ndarray[Any, Any]
-
-
-def require_key_types(schema: pa.Schema, columns: Sequence[str], what: str) -> None:
-    """Refuse a key by which rows cannot be told apart.
-
-    Raises:
-        InvalidInputError: there is no key, a column is missing, or has a type of no use.
-    """
-    if not columns or len(set(columns)) < len(columns):
-        msg = "name the key's columns, each once: --key id, or --key a,b"
-        raise InvalidInputError(msg)
-    for name in columns:
-        if name not in schema.names:
-            msg = f"{what} has no column {quote(name)} for a key: it has {', '.join(schema.names)}"
-            raise InvalidInputError(msg)
-        kind = schema.field(name).type
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or _is_odd(kind):
-            msg = (
-                f"column {quote(name)} of {what} is {kind}, which cannot be a key: use integers,"
-                " text, bytes, booleans, dates, times or decimals"
-            )
-            raise InvalidInputError(msg)
-
-
-def _is_odd(kind: pa.DataType) -> bool:
-    is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
-    is_dictionary = pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType)
-    return bool(pa.types.is_null(kind) or is_view or is_dictionary)
 
 
 def fragment_keys(dataset: LanceDataset, number: int, columns: Sequence[str]) -> pa.Table:

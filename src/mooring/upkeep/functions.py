@@ -80,7 +80,8 @@ def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        msg = f"the function's file {quote(path)} cannot be read: {exc}"
+        why = exc.strerror if isinstance(exc, OSError) else exc
+        msg = f"the function's file {quote(path)} cannot be read: {why}"
         raise InvalidInputError(msg) from exc
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.completion import complete_namespaces
-from mooring.cli.listing import LISTED_COLUMNS, PURGED, list_everything, stored
+from mooring.cli.listing import LISTED_COLUMNS, PURGED, change_tables, list_everything, stored
 from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError, NamespaceNotFoundError
@@ -147,7 +147,12 @@ def show_tables(session: Session, namespace: str, *, everything: bool) -> None:
         return
     names = catalog.list_tables(namespace)
     session.output.names(names)
-    if not names:
+    count = len(change_tables(catalog, namespace)) if namespace else 0
+    if count:
+        tables = "1 change table is" if count == 1 else f"{count:,} change tables are"
+        look = session.suggest("changes list", namespace)
+        session.output.message(f"{tables} in namespace '{namespace}': {look}")
+    elif not names:
         _tell_empty(session, catalog, namespace)
 
 

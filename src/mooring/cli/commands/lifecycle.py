@@ -139,11 +139,21 @@ def _agreed(
 def _plan(session: Session, catalog: Catalog, verb: str, names: list[str]) -> Plan:
     rows = []
     for name in dict.fromkeys(names):
-        info = catalog.backend.describe_table(catalog.identifier(name))
+        info = _describe(catalog, verb, name)
         _require_unprotected(session, catalog, info)
         rows.append({"table": name, "action": verb, "location": info.location})
     count = "1 table" if len(rows) == 1 else f"{len(rows)} tables"
     return Plan(f"{verb} {count}", ["table", "action", "location"], rows)
+
+
+def _describe(catalog: Catalog, verb: str, name: str) -> TableInfo:
+    """Locate a table; change tables can be dropped, too."""
+    from mooring.metastore.backend import MetastoreBackend
+
+    table = catalog.identifier(name)
+    if verb == "drop" and isinstance(catalog.backend, MetastoreBackend):
+        return catalog.backend.describe_any(table)
+    return catalog.backend.describe_table(table)
 
 
 def _require_unprotected(session: Session, catalog: Catalog, info: TableInfo) -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+# Before the path or URI of a metastore.
+_METASTORE = "metastore+"
+
 app = typer.Typer()
 
 # Columns that hold options, which people see on one line.
@@ -168,7 +171,9 @@ def _fields(
     }
     if "uri" in fields and "://" not in fields["uri"]:
         # A relative path would mean another catalog in every directory.
-        fields["uri"] = str(Path(fields["uri"]).expanduser().absolute())
+        kind = _METASTORE if fields["uri"].startswith(_METASTORE) else ""
+        place = Path(fields["uri"].removeprefix(_METASTORE)).expanduser().absolute()
+        fields["uri"] = f"{kind}{place}"
     for key in ("read_only", *MODE_NAMES):
         if key in fields:
             fields[key] = parse_flag(fields[key], key)

@@ -10,6 +10,7 @@ import typer
 
 from mooring.cli.commands.catalog import All, show_tables
 from mooring.cli.options import (
+    AnyLiveName,
     DeregisteredName,
     LiveName,
     NewName,
@@ -196,7 +197,7 @@ def set_command(
 @command
 def rename_command(
     session: Session,
-    name: LiveName,
+    name: AnyLiveName,
     new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Its name from now on.")],
 ) -> None:
     """Give a table another name, where the catalog can."""

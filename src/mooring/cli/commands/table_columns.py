@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mooring.cli.closeness import open_table, suggesting
+from mooring.cli.column_texts import parse_type
 from mooring.cli.completion import complete_columns
 from mooring.cli.options import LiveName, command, group
 from mooring.cli.session import Session, parse_pairs
@@ -17,8 +17,6 @@ from mooring.cli.workers import SparkOptions, workers
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from mooring.tables.new_columns import NewColumn
 
 __all__ = ["app"]
@@ -33,7 +31,6 @@ Column = Annotated[
         autocompletion=complete_columns,
     ),
 ]
-_VECTOR = re.compile(r"(\w+)\[(\d+)\]")
 
 
 @app.callback(invoke_without_command=True)
@@ -111,7 +108,7 @@ def alter_command(
     branch: Branch = None,
 ) -> None:
     """Rename a column, change its type, or whether it may hold nulls."""
-    kind = None if data_type is None else _parse_type(data_type)
+    kind = None if data_type is None else parse_type(data_type)
     table = open_table(session.open_catalog(), name)
     with suggesting(table, path, branch):
         done = table.columns.alter(
@@ -191,7 +188,7 @@ def backfill_command(
                 function,
                 runner=runner,
                 reads=reads,
-                data_type=None if data_type is None else _parse_type(data_type),
+                data_type=None if data_type is None else parse_type(data_type),
                 where=where,
                 branch=branch,
             )
@@ -269,27 +266,6 @@ def _of_types(types: list[str]) -> list[NewColumn]:
     from mooring.tables.new_columns import NewColumn
 
     return [
-        NewColumn(key, field=pa.field(key, _parse_type(value)))
+        NewColumn(key, field=pa.field(key, parse_type(value)))
         for key, value in parse_pairs(types, "new column").items()
     ]
-
-
-def _parse_type(text: str) -> pa.DataType:
-    """Read a type as Arrow writes simple ones; ``float[128]`` is a vector.
-
-    Raises:
-        InvalidInputError: it is none.
-    """
-    import pyarrow as pa
-
-    vector = _VECTOR.fullmatch(text.strip())
-    try:
-        if vector:
-            return pa.list_(pa.type_for_alias(vector[1]), int(vector[2]))
-        return pa.type_for_alias(text.strip())
-    except ValueError:
-        msg = (
-            f"'{text}' is no type: write one such as int64, double, string, bool, date32,"
-            " timestamp[us], or float[128] for a vector"
-        )
-        raise InvalidInputError(msg) from None

@@ -19,7 +19,7 @@ __all__ = ["OURS", "read_manifest", "write_manifest"]
 
 # The one key that we add to its dictionaries, and only where there is something to say.
 OURS = "mooring"
-_STATISTICS = ("minimum", "maximum", "nulls")
+_STATISTICS = ("minimum", "maximum", "nulls", "segments")
 _SUMS = ("record_count", "content_length", "source_content_length")
 _COMMON = ("content_type", "content_encoding", "entry_type")
 

@@ -1,0 +1,330 @@
+"""Change tables: merge-on-read and compaction beside Spark's window function on plain Parquet.
+
+Both sides have the same rows: a base, and upserts that came after it. Spark puts all of it together
+and keeps the last row of each key, which is how it is done where no catalog knows about changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from tests.interop.deltacat_peer import NotBuiltError, find_interpreter
+
+import mooring
+from bench.lakes import workspace
+from bench.report import Figure, Section
+from bench.timing import time_once, time_rounds
+from mooring.changes import create_change_table
+from mooring.changes.compaction import compact, policy_of
+from mooring.changes.hashing import bucket_of, hash_rows
+from mooring.spark import read_table
+from mooring.spark.runner import SparkRunner
+from mooring.spark.session import SparkSettings, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mooring.changes import ChangeTable
+
+__all__ = ["SIZES", "run"]
+
+# Rows of the base, rows of an upsert, how many upserts, rounds; by whether it is quick.
+SIZES = {True: (200_000, 10_000, 3, 1), False: (4_000_000, 100_000, 5, 3)}
+_BUCKETS = 40
+_CHANGED = 2  # of the buckets, that is 5 %
+_GROWTH = {True: (10, 30, 100), False: (10, 100, 1_000)}
+_BATCHES = {True: 5, False: 100}
+_BATCH_ROWS = 20
+_PEER = Path(__file__).with_name("deltacat_upserts.py")
+
+
+def run(*, quick: bool) -> Section:
+    """Measure reads, compaction, planning and small batches."""
+    rows, changed, upserts, rounds = SIZES[quick]
+    with workspace() as space:
+        figures = _growth(space, _GROWTH[quick])
+        figures += _small_batches(space, _BATCHES[quick])
+        session = open_session(SparkSettings("local[*]"))
+        try:
+            bench = _Bench(space, session, rounds)
+            bench.prepare(rows, changed, upserts)
+            figures = [*bench.read(), *bench.compact(), *figures]
+        finally:
+            session.stop()
+    return Section(
+        f"Change tables: {rows:,} rows of 8 columns, {upserts} upserts of {changed:,}",
+        figures,
+        [
+            "Spark's side: the same rows as plain Parquet, the last of each key by row_number()",
+            f"{_CHANGED} of {_BUCKETS} buckets changed: Spark cannot know, and merges all of it",
+            "planning: a process that has the catalog open, one delta after the other",
+            "deltacat's merges are its own write calls, timed in a process of its own",
+        ],
+    )
+
+
+class _Bench:
+    """A lake, plain Parquet beside it, and a session to measure in."""
+
+    def __init__(self, space: Path, session: SparkSession, rounds: int) -> None:
+        self._space = space
+        self._session = session
+        self._rounds = rounds
+        self._lake = mooring.connect(f"metastore+{space / 'lake'}")
+        self._lake.create_namespace("bench")
+
+    def prepare(self, rows: int, changed: int, upserts: int) -> None:
+        """Write the same changes to both sides: one where all buckets change, one where few do."""
+        base = _mixed(rows)
+        chance = np.random.default_rng(5)
+        few = _keys_of_few_buckets(base)
+        for name, keys in (("all", base["id"].to_numpy()), ("few", few)):
+            table = self._make(name, base)
+            for number in range(upserts):
+                chosen = chance.choice(keys, min(changed, len(keys)), replace=False)
+                table.upsert(_changed(base, chosen, number))
+                _write_parquet(self._plain(name) / f"{number + 1}.parquet", chosen, base, number)
+        # A first task of each kind, unmeasured: Java has compiled, Python workers are there.
+        self._noop(self._ours("all").limit(1000))
+        self._noop(self._theirs("few").limit(1000))
+
+    def _make(self, name: str, base: pa.Table) -> ChangeTable:
+        table = create_change_table(
+            self._lake, f"bench${name}", base.schema, keys=["id"], buckets=_BUCKETS
+        )
+        table.upsert(base)
+        compact(table, policy_of(table, force=True))
+        self._plain(name).mkdir(parents=True)
+        whole = base.append_column("position", pa.repeat(pa.scalar(0), base.num_rows))
+        step = -(-base.num_rows // 8)
+        for number in range(8):
+            pq.write_table(
+                whole.slice(number * step, step), self._plain(name) / f"0-{number}.parquet"
+            )
+        return table
+
+    def _plain(self, name: str) -> Path:
+        return self._space / "plain" / name
+
+    def _ours(self, name: str) -> DataFrame:
+        return read_table(self._session, self._lake, f"bench${name}")
+
+    def _theirs(self, name: str) -> DataFrame:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as f
+
+        rows = self._session.read.parquet(str(self._plain(name)))
+        last = Window.partitionBy("id").orderBy(f.col("position").desc())
+        numbered = rows.withColumn("number", f.row_number().over(last))
+        return numbered.where("number = 1").drop("number", "position")
+
+    def _noop(self, frame: DataFrame) -> None:
+        frame.write.format("noop").mode("overwrite").save()
+
+    def read(self) -> list[Figure]:
+        """Read merged rows, every column used."""
+        figures = []
+        for name, what, times in (("all", "all buckets", 1.0), ("few", "5 % of buckets", 3.0)):
+            ours, theirs = (_use(self._ours(name)), _use(self._theirs(name)))
+            assert ours == theirs, (ours, theirs)
+            taken = time_rounds(
+                {
+                    "ours": lambda name=name: _use(self._ours(name)),
+                    "theirs": lambda name=name: _use(self._theirs(name)),
+                },
+                self._rounds,
+            )
+            figures.append(
+                Figure(
+                    f"merge-on-read, {what} changed",
+                    statistics.median(taken["ours"]),
+                    beside="Spark, window on Parquet",
+                    theirs=statistics.median(taken["theirs"]),
+                    at_least=times,
+                )
+            )
+        return figures
+
+    def compact(self) -> list[Figure]:
+        """Compact, beside writing the merged rows anew."""
+        figures = []
+        runner = SparkRunner(self._session)
+        for name, what, times in (("all", "all buckets", 1.0), ("few", "5 % of buckets", 3.0)):
+            out = self._space / "out.parquet"
+
+            def theirs(name: str = name, out: Path = out) -> None:
+                shutil.rmtree(out, ignore_errors=True)
+                self._theirs(name).write.parquet(str(out))
+
+            spark_s = statistics.median([time_once(theirs) for _ in range(self._rounds)])
+            table = mooring_table(self._lake, name)
+            policy = policy_of(table, deltas=1, level=2)
+            ours_s = time_once(partial(compact, table, policy, runner=runner))
+            figures.append(
+                Figure(
+                    f"compaction, {what} changed",
+                    ours_s,
+                    beside="Spark, window, Parquet to Parquet",
+                    theirs=spark_s,
+                    at_least=times,
+                )
+            )
+        return figures
+
+
+def mooring_table(lake: mooring.Catalog, name: str) -> ChangeTable:
+    """Return one of the tables."""
+    from mooring.changes import ChangeTable
+
+    return ChangeTable(lake, f"bench${name}")
+
+
+def _growth(space: Path, sizes: tuple[int, ...]) -> list[Figure]:
+    """Time the plan of a read after so many deltas, each time with a fresh one."""
+    lake = mooring.connect(f"metastore+{space / 'growth'}")
+    lake.create_namespace("bench")
+    schema = pa.schema([("id", pa.int64()), ("value", pa.int64())])
+    table = create_change_table(lake, "bench$grown", schema, keys=["id"], buckets=8)
+    figures: list[Figure] = []
+    first = 0.0
+    for size in sizes:
+        while table.position < size:
+            table.upsert([{"id": table.position, "value": 1}])
+        taken = []
+        for turn in range(20):
+            table.upsert([{"id": turn, "value": 2}])
+            taken.append(time_once(table.plan))
+        found = statistics.median(taken)
+        first = first or found
+        beside = "" if found == first else f"after {sizes[0]}"
+        figures.append(
+            Figure(
+                f"plan a read after {size:,} deltas",
+                found,
+                beside=beside,
+                theirs=first if beside else None,
+                within=2 if beside else None,
+            )
+        )
+    cold = time_once(lambda: _plan_anew(space))
+    return [*figures, Figure(f"the same in a process that opens the catalog, {sizes[-1]:,}", cold)]
+
+
+def _plan_anew(space: Path) -> None:
+    from mooring.changes import ChangeTable
+
+    ChangeTable(mooring.connect(f"metastore+{space / 'growth'}"), "bench$grown").plan()
+
+
+def _small_batches(space: Path, count: int) -> list[Figure]:
+    """Upsert small batches one after the other, beside deltacat's merges of the same."""
+    lake = mooring.connect(f"metastore+{space / 'small'}")
+    lake.create_namespace("bench")
+    schema = pa.schema([("id", pa.int64()), ("value", pa.int64()), ("text", pa.string())])
+    table = create_change_table(lake, "bench$small", schema, keys=["id"], buckets=4)
+    batches = [_small(number) for number in range(count)]
+    started = time.perf_counter()
+    for batch in batches:
+        table.upsert(batch)
+    ours = time.perf_counter() - started
+    expected = {row["id"]: row["value"] for batch in batches for row in batch.to_pylist()}
+    found = {row["id"]: row["value"] for row in table.to_arrow().to_pylist()}
+    assert found == expected
+    peer = _peer_batches(space / "peer", count)
+    theirs, name = (peer["seconds"], f"deltacat {peer['version']}") if peer else (None, "")
+    return [
+        Figure(
+            f"{count} upserts of {_BATCH_ROWS} rows",
+            ours,
+            beside=name,
+            theirs=theirs,
+            at_least=5 if theirs else None,
+        )
+    ]
+
+
+def _small(number: int) -> pa.Table:
+    ids = [(number * 7 + step * 3) % 500 for step in range(_BATCH_ROWS)]
+    text = [f"row {one} of batch {number}" for one in ids]
+    return pa.table({"id": ids, "value": [number] * len(ids), "text": text})
+
+
+def _peer_batches(root: Path, count: int) -> dict[str, float] | None:
+    try:
+        python = find_interpreter()
+    except NotBuiltError as exc:
+        print(f"deltacat is not run: {exc}", file=sys.stderr)
+        return None
+    done = subprocess.run(
+        # Isolated: modules of this folder have the names of others that deltacat imports.
+        [python, "-I", _PEER, str(root), str(count), str(_BATCH_ROWS)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "RAY_DISABLE_IMPORT_WARNING": "1"},
+    )
+    if done.returncode:
+        print(f"deltacat is not run: {done.stderr.strip()[-300:]}", file=sys.stderr)
+        return None
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _use(frame: DataFrame) -> tuple[object, ...]:
+    """Read every value of every column."""
+    from pyspark.sql import functions as f
+
+    sums = [f.sum(name) for name in ("id", "kind")]
+    others = [f.max("word"), f.max("code"), f.count("is_new"), f.max("at"), f.max("price")]
+    (row,) = frame.agg(f.count("*"), *sums, *others, f.max("share")).collect()
+    return tuple(row)
+
+
+def _mixed(count: int) -> pa.Table:
+    chance = np.random.default_rng(7)
+    words = pa.array([f"word {number}" for number in range(1000)])
+    return pa.table(
+        {
+            "id": np.arange(count, dtype=np.int64),
+            "kind": chance.integers(0, 100, count, dtype=np.int32),
+            "price": chance.random(count),
+            "share": chance.random(count).astype(np.float32),
+            "word": words.take(pa.array(chance.integers(0, 1000, count))),
+            "code": pa.array([f"{number:012x}" for number in chance.integers(0, 2**40, count)]),
+            "is_new": chance.random(count) > 0.5,
+            "at": pa.array(
+                chance.integers(1_600_000_000_000_000, 1_700_000_000_000_000, count),
+                pa.timestamp("us", tz="UTC"),
+            ),
+        }
+    )
+
+
+def _changed(base: pa.Table, keys: np.ndarray, number: int) -> pa.Table:
+    rows = base.take(pa.array(keys))
+    place = rows.schema.get_field_index("kind")
+    kinds = pc.add(rows["kind"], pa.scalar(1000 * (number + 1), pa.int32()))
+    return rows.set_column(place, "kind", kinds)
+
+
+def _write_parquet(path: Path, keys: np.ndarray, base: pa.Table, number: int) -> None:
+    rows = _changed(base, keys, number)
+    position = pa.repeat(pa.scalar(number + 1), rows.num_rows)
+    pq.write_table(rows.append_column("position", position), path)
+
+
+def _keys_of_few_buckets(base: pa.Table) -> np.ndarray:
+    buckets = bucket_of(hash_rows([base["id"]]), _BUCKETS)
+    return base["id"].to_numpy()[buckets < _CHANGED]
