@@ -26,6 +26,7 @@ from tests.interop.deltacat_peer import NotBuiltError, find_interpreter
 import mooring
 from bench.lakes import workspace
 from bench.report import Figure, Section
+from bench.rows import mixed_rows
 from bench.timing import time_once, time_rounds
 from mooring.changes import create_change_table
 from mooring.changes.compaction import compact, policy_of
@@ -88,7 +89,7 @@ class _Bench:
 
     def prepare(self, rows: int, changed: int, upserts: int) -> None:
         """Write the same changes to both sides: one where all buckets change, one where few do."""
-        base = _mixed(rows)
+        base = mixed_rows(rows)
         chance = np.random.default_rng(5)
         few = _keys_of_few_buckets(base)
         for name, keys in (("all", base["id"].to_numpy()), ("few", few)):
@@ -290,26 +291,6 @@ def _use(frame: DataFrame) -> tuple[object, ...]:
     others = [f.max("word"), f.max("code"), f.count("is_new"), f.max("at"), f.max("price")]
     (row,) = frame.agg(f.count("*"), *sums, *others, f.max("share")).collect()
     return tuple(row)
-
-
-def _mixed(count: int) -> pa.Table:
-    chance = np.random.default_rng(7)
-    words = pa.array([f"word {number}" for number in range(1000)])
-    return pa.table(
-        {
-            "id": np.arange(count, dtype=np.int64),
-            "kind": chance.integers(0, 100, count, dtype=np.int32),
-            "price": chance.random(count),
-            "share": chance.random(count).astype(np.float32),
-            "word": words.take(pa.array(chance.integers(0, 1000, count))),
-            "code": pa.array([f"{number:012x}" for number in chance.integers(0, 2**40, count)]),
-            "is_new": chance.random(count) > 0.5,
-            "at": pa.array(
-                chance.integers(1_600_000_000_000_000, 1_700_000_000_000_000, count),
-                pa.timestamp("us", tz="UTC"),
-            ),
-        }
-    )
 
 
 def _changed(base: pa.Table, keys: np.ndarray, number: int) -> pa.Table:

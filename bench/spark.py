@@ -15,6 +15,7 @@ import pyarrow.parquet
 import mooring
 from bench.lakes import workspace
 from bench.report import Figure, Section
+from bench.rows import mixed_rows
 from bench.timing import time_once, time_rounds
 from mooring.ingest import ingest
 from mooring.jobs.runner import Threads
@@ -84,7 +85,7 @@ class _Bench:
 
     def prepare(self, rows: int, vectors: int) -> None:
         """Write the sources, and tables to scan."""
-        _write_parquet(self._space / "mixed", _mixed(rows))
+        _write_parquet(self._space / "mixed", mixed_rows(rows))
         _write_parquet(self._space / "vectors", _vectors(vectors))
         ingest(self._lake, str(self._space / "mixed"), "scanned", runner=Threads())
         # A first task of each kind, unmeasured: Java has compiled, Python workers are there.
@@ -180,7 +181,7 @@ class _Bench:
     def compact(self, rows: int) -> Figure:
         """Compaction of small fragments by copying pages beside one that writes rows anew."""
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
-        mixed = _mixed(rows)
+        mixed = mixed_rows(rows)
         step = -(-mixed.num_rows // _FRAGMENTS)
         for turn in range(self._rounds):
             for side, taken in seconds.items():
@@ -210,7 +211,7 @@ class _Bench:
         taken = []
         for rows in sizes:
             source = self._space / f"part-{rows}"
-            _write_parquet(source, _mixed(rows))
+            _write_parquet(source, mixed_rows(rows))
             taken.append(
                 time_once(
                     partial(
@@ -242,26 +243,6 @@ def _use(frame: DataFrame) -> None:
 
 def _rewrite(location: str) -> None:
     lance.dataset(location).optimize.compact_files(compaction_mode="reencode")
-
-
-def _mixed(count: int) -> pa.Table:
-    chance = np.random.default_rng(7)
-    words = pa.array([f"word {number}" for number in range(1000)])
-    return pa.table(
-        {
-            "id": np.arange(count, dtype=np.int64),
-            "kind": chance.integers(0, 100, count, dtype=np.int32),
-            "price": chance.random(count),
-            "share": chance.random(count).astype(np.float32),
-            "word": words.take(pa.array(chance.integers(0, 1000, count))),
-            "code": pa.array([f"{number:012x}" for number in chance.integers(0, 2**40, count)]),
-            "is_new": chance.random(count) > 0.5,
-            "at": pa.array(
-                chance.integers(1_600_000_000_000_000, 1_700_000_000_000_000, count),
-                pa.timestamp("us", tz="UTC"),
-            ),
-        }
-    )
 
 
 def _vectors(count: int) -> pa.Table:

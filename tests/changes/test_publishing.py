@@ -19,7 +19,6 @@ from mooring.changes import (
     publications,
     publish,
 )
-from mooring.changes import publish_landing as landing
 from mooring.changes.compaction import compact
 from mooring.changes.compaction_policy import CompactionPolicy
 from mooring.changes.publication import forget_publication, saved_publications
@@ -35,6 +34,7 @@ from mooring.errors import (
 )
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import write_parts
+from mooring.tables import upserts
 from tests.changes.model import (
     KEYS,
     ORDER,
@@ -371,15 +371,15 @@ class Crash(BaseException):
 
 def crashing(monkeypatch, *, after):
     """Let the next commit of a publication be the last thing that happens."""
-    real = landing.commit
+    real = upserts.commit
 
     def commit(*args, **kwargs):
-        monkeypatch.setattr(landing, "commit", real)
+        monkeypatch.setattr(upserts, "commit", real)
         if after:
             real(*args, **kwargs)
         raise Crash
 
-    monkeypatch.setattr(landing, "commit", commit)
+    monkeypatch.setattr(upserts, "commit", commit)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -431,15 +431,15 @@ def test_of_two_publishers_one_lands_and_the_other_finds_it_done(points, lake):
 def test_a_publisher_that_is_overtaken_finds_it_done(points, lake, monkeypatch):
     publish(points, "shop$out")
     points.upsert([point(1, word="new")])
-    real, inner = landing.commit, []
+    real, inner = upserts.commit, []
 
     def commit(*args, **kwargs):
-        monkeypatch.setattr(landing, "commit", real)
+        monkeypatch.setattr(upserts, "commit", real)
         points.upsert([point(2, word="newer")])
         inner.append(publish(points))
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(landing, "commit", commit)
+    monkeypatch.setattr(upserts, "commit", commit)
     report = publish(points)
     assert (inner[0].is_new, inner[0].position) == (True, 3)
     assert (report.is_new, report.position, report.version) == (False, 3, inner[0].version)
@@ -449,14 +449,14 @@ def test_a_publisher_that_is_overtaken_finds_it_done(points, lake, monkeypatch):
 def test_a_publisher_with_other_columns_is_told_that_it_was_overtaken(points, monkeypatch):
     publish(points, "shop$out")
     points.upsert([point(1, word="new")])
-    real = landing.commit
+    real = upserts.commit
 
     def commit(*args, **kwargs):
-        monkeypatch.setattr(landing, "commit", real)
+        monkeypatch.setattr(upserts, "commit", real)
         publish(points, "shop$out", columns=["id", "word"])
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(landing, "commit", commit)
+    monkeypatch.setattr(upserts, "commit", commit)
     with pytest.raises(ConcurrentModificationError, match="other columns or vectors meanwhile"):
         publish(points)
 
@@ -467,14 +467,14 @@ def test_a_compaction_of_the_lance_table_meanwhile_is_no_reason_to_fail(points, 
         points.upsert([point(number, word="new")])
         publish(points)
     points.upsert([point(1, word="newest")])
-    real = landing.commit
+    real = upserts.commit
 
     def commit(*args, **kwargs):
-        monkeypatch.setattr(landing, "commit", real)
+        monkeypatch.setattr(upserts, "commit", real)
         lake.table("shop$out").compact()
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(landing, "commit", commit)
+    monkeypatch.setattr(upserts, "commit", commit)
     assert publish(points).is_new
     assert rows_of(lake) == merged(points)
 
@@ -503,14 +503,14 @@ def test_rows_of_somebody_else_are_noticed(points, lake):
 def test_rows_that_come_right_before_the_commit_are_noticed(points, lake, monkeypatch):
     publish(points, "shop$out")
     points.upsert([point(20, word="new")])
-    real = landing.commit
+    real = upserts.commit
 
     def commit(*args, **kwargs):
-        monkeypatch.setattr(landing, "commit", real)
+        monkeypatch.setattr(upserts, "commit", real)
         foreign_rows(lake)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(landing, "commit", commit)
+    monkeypatch.setattr(upserts, "commit", commit)
     with pytest.raises(InvalidTableStateError, match="was made by somebody else"):
         publish(points)
     assert len(publications(points)) == 1

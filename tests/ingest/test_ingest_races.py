@@ -12,6 +12,7 @@ import pytest
 import mooring
 from mooring.errors import ConflictError
 from mooring.ingest import ingest, landing
+from mooring.tables import upserts
 from mooring.tables.transactions import read_transaction
 
 KINDS = ("v1", "v2", "metastore")
@@ -205,7 +206,7 @@ def test_what_comes_between_makes_an_upsert_look_again(
     ingest(catalog, write(tmp_path / "first.parquet", range(5), "first"), name)
     one = write(tmp_path / "one.parquet", [2, 3, 70], "one")
     between = write(tmp_path / "two.parquet", keys, "two")
-    commit, entered = landing.commit, []
+    commit, entered = upserts.commit, []
 
     def late(*args, **options):
         if not entered:
@@ -214,7 +215,7 @@ def test_what_comes_between_makes_an_upsert_look_again(
             ingest(other, between, name, mode=mode, **key)
         return commit(*args, **options)
 
-    monkeypatch.setattr(landing, "commit", late)
+    monkeypatch.setattr(upserts, "commit", late)
     report = ingest(catalog, one, name, mode="upsert", key="id")
     expected = {0, 1, 2, 3, 4, 70}
     expected = expected - set(keys) | {3, 70} if mode == "delete" else expected | set(keys)
@@ -232,7 +233,7 @@ def test_two_upserts_that_only_insert_do_not_both_insert(kind, tmp_path, monkeyp
     ingest(catalog, write(tmp_path / "first.parquet", range(5), "first"), name)
     one = write(tmp_path / "one.parquet", [70, 71], "one")
     two = write(tmp_path / "two.parquet", [71, 72], "two")
-    commit, entered = landing.commit, []
+    commit, entered = upserts.commit, []
 
     def late(*args, **options):
         if not entered:
@@ -240,7 +241,7 @@ def test_two_upserts_that_only_insert_do_not_both_insert(kind, tmp_path, monkeyp
             ingest(other, two, name, mode="upsert", key="id")
         return commit(*args, **options)
 
-    monkeypatch.setattr(landing, "commit", late)
+    monkeypatch.setattr(upserts, "commit", late)
     assert ingest(catalog, one, name, mode="upsert", key="id").rows_updated == 1
     check_whole(catalog.table(name), [*range(5), 70, 71, 72])
 
@@ -250,7 +251,7 @@ def test_compaction_and_indexes_meanwhile_do_not_hinder_an_upsert(tmp_path, monk
     for number in range(3):
         ingest(catalog, write(tmp_path / "s.parquet", range(5 * number, 5 * number + 5), "s"), name)
     one = write(tmp_path / "one.parquet", [2, 70], "one")
-    commit, tries = landing.commit, []
+    commit, tries = upserts.commit, []
 
     def late(*args, **options):
         tries.append(True)
@@ -260,7 +261,7 @@ def test_compaction_and_indexes_meanwhile_do_not_hinder_an_upsert(tmp_path, monk
             catalog.table(name).compact()
         return commit(*args, **options)
 
-    monkeypatch.setattr(landing, "commit", late)
+    monkeypatch.setattr(upserts, "commit", late)
     ingest(catalog, one, name, mode="upsert", key="id")
     assert len(tries) == 1
     ingest(catalog, one, name, mode="upsert", key="id")

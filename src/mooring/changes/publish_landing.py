@@ -16,14 +16,15 @@ import pyarrow as pa
 
 from mooring.changes.changed_rows import ChangedKeys, has_keys
 from mooring.changes.publish_plan import Action
-from mooring.errors import ConcurrentModificationError, UnknownOutcomeError
-from mooring.tables.fragments import append_operation, commit, overwrite_operation
+from mooring.errors import ConcurrentModificationError
+from mooring.tables.fragments import append_operation, overwrite_operation
 from mooring.tables.handle import At
 from mooring.tables.publications import Overtaken, PublishWatch, find_standing
 from mooring.tables.upserts import (
     OFFSET,
     POSITION,
     FragmentEdit,
+    commit_edits,
     delete_offsets,
     fragment_keys,
     undo_edits,
@@ -120,20 +121,15 @@ class PublishLanding:
         version: int,
     ) -> Landed:
         edits = self._delete(handle, version)
-        try:
-            landed = commit(
-                handle,
-                self._operation(draft, fragments, edits),
-                version,
-                rows=rows,
-                watches=[PublishWatch(minds_others=self.minds_others)],
-                properties=self.mark.properties,
-            )
-        except UnknownOutcomeError:
-            raise  # the files may be in a version
-        except Exception:
-            undo_edits(handle.place, edits)
-            raise
+        landed = commit_edits(
+            handle,
+            self._operation(draft, fragments, edits),
+            version,
+            edits,
+            rows=rows,
+            watches=[PublishWatch(minds_others=self.minds_others)],
+            properties=self.mark.properties,
+        )
         self.deleted = sum(edit.rows for edit in edits)
         return landed
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mooring.errors import ConcurrentModificationError, ConflictError, UnknownOutcomeError
+from mooring.errors import ConcurrentModificationError, ConflictError
 from mooring.ingest.matching import TableVersion
 from mooring.tables.fragments import Landed, append_operation, commit, overwrite_operation
 from mooring.tables.key_types import require_key_types
@@ -25,7 +25,7 @@ from mooring.tables.upserts import (
     KeyFiles,
     RowsChanged,
     RowsUnchanged,
-    undo_edits,
+    commit_edits,
     update_operation,
 )
 
@@ -103,6 +103,25 @@ class _Landing:
                 raise ConcurrentModificationError(msg)
             fragments = tuple(fragment.fragment_id for fragment in dataset.get_fragments())
             return TableVersion(handle, self.address, int(dataset.version), fragments)
+
+    def repeat(
+        self,
+        handle: TableHandle,
+        look: Callable[[], TableVersion],
+        land: Callable[[TableVersion], Landed],
+    ) -> Landed:
+        """Look and try to land until nobody else was first; what looking refuses is refused.
+
+        Raises:
+            ConcurrentModificationError: others were faster all the time.
+        """
+        for attempt in range(_ATTEMPTS):
+            base = look()
+            try:
+                return land(base)
+            except (RowsChanged, ConcurrentModificationError):
+                self.pause(attempt)
+        raise self.give_up(handle)
 
     def pause(self, attempt: int) -> None:
         """Wait a little, so that those who meet part."""
@@ -237,13 +256,11 @@ class UpsertLanding(_Landing):
         """
         handle.confirm()  # the key's note stays with the table
         claim()
-        for attempt in range(_ATTEMPTS):
-            base = self.base(handle, draft)
-            try:
-                return self._try(handle, draft, fragments, rows=rows, base=base)
-            except (RowsChanged, ConcurrentModificationError):
-                self.pause(attempt)
-        raise self.give_up(handle)
+        return self.repeat(
+            handle,
+            lambda: self.base(handle, draft),
+            lambda base: self._try(handle, draft, fragments, rows=rows, base=base),
+        )
 
     def _try(
         self,
@@ -259,22 +276,10 @@ class UpsertLanding(_Landing):
         operation = append_operation(fragments)
         if edits:
             operation = update_operation(edits, fragments, draft.fields)
-        try:
-            landed = commit(
-                handle,
-                operation,
-                base.version,
-                mark=self.mark,
-                rows=rows,
-                watches=[RowsUnchanged()],
-            )
-        except UnknownOutcomeError:
-            raise  # the files may be in a version
-        except Exception:
-            undo_edits(handle.place, edits)
-            raise
-        if not landed.is_new:
-            undo_edits(handle.place, edits)
+        watches = [RowsUnchanged()]
+        landed = commit_edits(
+            handle, operation, base.version, edits, mark=self.mark, rows=rows, watches=watches
+        )
         found = [edit.positions for edit in edits]
         self.updated = len(np.unique(np.concatenate(found))) if found else 0
         return landed
@@ -300,13 +305,11 @@ class DeleteLanding(_Landing):
         Raises:
             ConcurrentModificationError: others were faster all the time.
         """
-        for attempt in range(_ATTEMPTS):
-            base = self.base(handle, draft, same=False)
-            try:
-                return self._try(handle, draft, fragments, base)
-            except (RowsChanged, ConcurrentModificationError):
-                self.pause(attempt)
-        raise self.give_up(handle)
+        return self.repeat(
+            handle,
+            lambda: self.base(handle, draft, same=False),
+            lambda base: self._try(handle, draft, fragments, base),
+        )
 
     def _try(
         self,
@@ -322,16 +325,8 @@ class DeleteLanding(_Landing):
         with handle.reading() as dataset:
             fields = field_ids(dataset)
         operation = update_operation(edits, [], fields) if edits else append_operation([])
-        try:
-            landed = commit(
-                handle, operation, base.version, mark=self.mark, watches=[RowsUnchanged()]
-            )
-        except UnknownOutcomeError:
-            raise  # the files may be in a version
-        except Exception:
-            undo_edits(handle.place, edits)
-            raise
-        if not landed.is_new:
-            undo_edits(handle.place, edits)
+        landed = commit_edits(
+            handle, operation, base.version, edits, mark=self.mark, watches=[RowsUnchanged()]
+        )
         self.deleted = sum(edit.rows for edit in edits) if landed.is_new else 0
         return landed

@@ -31,6 +31,7 @@ from mooring.pipelines.inputs import ChangesInput, FilesInput, MergedInput, Tabl
 from mooring.spark.changes_rows import write_frame
 from mooring.spark.conversion import Conversion
 from mooring.spark.failures import telling_failures
+from mooring.spark.runner import SparkRunner
 from mooring.spark.tables import read_table
 from mooring.spark.types import canonical, from_spark, to_spark
 from mooring.spark.workers import check_workers
@@ -197,7 +198,7 @@ class SparkSteps:
         return read_table(self._session, self._catalog, name, **options)
 
     def _read_files(self, one: FilesInput) -> DataFrame:
-        plan = one.rows().plan(_Cores(self._session), ())
+        plan = one.rows().plan(SparkRunner(self._session), ())
         natural = plan.natural()
         schema = to_spark(natural)
         task = _ReadFiles(one.rows().options, natural, pa.schema(
@@ -321,18 +322,6 @@ def _send_whole(function: Any) -> None:  # noqa: ANN401  # of a user
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[function.__module__])  # type: ignore[no-untyped-call]
-
-
-class _Cores:
-    """How many workers there are to divide files among."""
-
-    def __init__(self, session: SparkSession) -> None:
-        context = getattr(session, "_sc", None)  # a session of Spark Connect has none
-        self.workers = int(context.defaultParallelism) if context is not None else 4
-
-    def run(self, *_: object, **__: object) -> list[Any]:
-        """Nothing is run here: Spark reads when somebody wants the rows."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,18 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.file import LanceFileReader
 
-from mooring.errors import InvalidTableStateError, ServiceUnavailableError
+from mooring.errors import InvalidTableStateError, ServiceUnavailableError, UnknownOutcomeError
 from mooring.identifiers import quote
 from mooring.tables.failures import translated
-from mooring.tables.fragments import pack, unpack
+from mooring.tables.fragments import commit, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lance.fragment import FragmentMetadata, LanceFragment
 
+    from mooring.tables.fragments import Landed
+    from mooring.tables.handle import TableHandle
     from mooring.tables.pending import Draft
     from mooring.tables.place import Place
     from mooring.tables.transactions import Transaction
@@ -40,6 +42,7 @@ __all__ = [
     "LanceDataset",
     "RowsChanged",
     "RowsUnchanged",
+    "commit_edits",
     "delete_offsets",
     "find_rows",
     "fragment_keys",
@@ -214,6 +217,38 @@ def update_operation(
         fields_for_preserving_frag_bitmap=list(fields),
         update_mode="rewrite_rows",
     )
+
+
+def commit_edits(
+    handle: TableHandle,
+    operation: lance.LanceOperation.BaseOperation,
+    version: int,
+    edits: Sequence[FragmentEdit],
+    **options: Any,  # noqa: ANN401  # those of `commit`
+) -> Landed:
+    """Commit what edits are part of; where it came to nothing their files go.
+
+    Args:
+        handle: The table.
+        operation: What is committed.
+        version: The version that the edits were made on.
+        edits: The edits in it.
+        options: Those of ``commit``.
+
+    Raises:
+        UnknownOutcomeError: it may have happened, and every file stays.
+    """
+    try:
+        landed = commit(handle, operation, version, **options)
+    except UnknownOutcomeError:
+        raise  # the files may be in a version
+    except Exception:
+        # Not where a person interrupts: the commit may be on its way.
+        undo_edits(handle.place, edits)
+        raise
+    if not landed.is_new:
+        undo_edits(handle.place, edits)
+    return landed
 
 
 def undo_edits(place: Place, edits: Iterable[FragmentEdit]) -> None:
