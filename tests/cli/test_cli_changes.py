@@ -219,6 +219,17 @@ def test_what_is_wrong_is_said_and_changes_nothing(on, orders, tmp_path, args, c
     assert data(on("changes", "show", orders, "-o", "json"))["position"] == 1
 
 
+def test_a_key_in_two_files_does_not_come_twice_by_a_replacement(on, tmp_path):
+    columns = "id int64, seen int64"
+    made = on("changes", "create", "shop$t", "--schema", columns, "--key", "id", "--order", "seen")
+    assert made.exit_code == 0, made.output
+    for name, seen in (("one", 1), ("two", 2)):
+        (tmp_path / f"{name}.csv").write_text(f"id,seen\n7,{seen}\n")
+    refused = on("changes", "replace", "shop$t", "one.csv", "two.csv", "--yes")
+    assert (refused.exit_code, "have the same id" in refused.stderr) == (4, True), refused.output
+    assert data(on("changes", "show", "shop$t", "-o", "json"))["position"] == 0
+
+
 def test_vacuum_shows_and_forgets_old_positions_first(on, orders):
     assert on("changes", "replace", orders, "first.csv", "--yes").exit_code == 0
     plan = data(on("vacuum", "--older-than", "0s", "--dry-run", "-o", "json"))

@@ -134,7 +134,7 @@ def replace_by_files(
         usual = DeltaType.UPSERT if table.definition.is_keyed else DeltaType.APPEND
         draft = work.draft(table.id, usual)
         kinds = _Kinds(usual, None, is_whole=True)
-        parts = _write({usual: draft}, source, runner or Threads(), kinds)[usual]
+        parts = _write({usual: draft.strict()}, source, runner or Threads(), kinds)[usual]
         require_distinct(parts, draft.what, draft.table.keys)
         files = tuple(file for part in parts for file in part.files)
         touched = list(dict.fromkeys(one.values for one in files)) if only_touched else partitions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +73,10 @@ class Draft:
     what: str
     table: Definition
     type: DeltaType
+
+    def strict(self) -> Draft:
+        """Return the same without a merge order, for rows that are all of a table: no key twice."""
+        return replace(self, table=replace(self.table, order=None))
 
     def write(self, batches: Iterable[pa.RecordBatch], part: str) -> PartWritten:
         """Write rows, whose columns are called as the table's.

@@ -6,7 +6,6 @@ to there. Readers of older positions go on reading what was before.
 
 from __future__ import annotations
 
-from dataclasses import replace as dataclass_replace
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace as with_fields
@@ -116,8 +115,7 @@ def replace(
         reader = to_reader(rows, draft.table.schema if isinstance(rows, list) else None)
         check_columns(reader.schema, draft.table, DeltaType.APPEND, draft.what)
         # The rows are what the table is then: nothing is left to a merge order.
-        strict = dataclass_replace(draft, table=dataclass_replace(draft.table, order=None))
-        written = strict.write(reader, "0")
+        written = draft.strict().write(reader, "0")
         change = WrittenChange(table.id, draft.table, DeltaType.APPEND, written.files)
         if only_touched:
             chosen = list(dict.fromkeys(one.values for one in written.files))

@@ -222,7 +222,8 @@ class _Work:
     def _write_rows(self, output: Output) -> Finished:
         draft, table_id = self._draft(output)
         self.own_tokens.add(draft.token)
-        parts = self.engine.write(output.source, draft)
+        written_by = draft.strict() if output.change == "replace" else draft
+        parts = self.engine.write(output.source, written_by)
         require_distinct(parts, draft.what, draft.table.keys)
         return self._finish(output, draft, table_id, parts)
 

@@ -6,7 +6,7 @@ that they share is the id that the files are written under.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -72,8 +72,7 @@ class ChangesWriter(DataSourceArrowWriter):
         self._definition = draft.table
         self._overwrite = overwrite
         # Rows that replace others are not merged any more: no order chooses among them.
-        unordered = replace(draft, table=replace(draft.table, order=None))
-        self._draft = unordered if overwrite else draft
+        self._draft = draft.strict() if overwrite else draft
 
     @classmethod
     def begin(
