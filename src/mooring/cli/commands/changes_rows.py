@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from enum import StrEnum
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +12,7 @@ from mooring.cli.commands.table import FileFormat
 from mooring.cli.confirm import Plan
 from mooring.cli.options import DryRun, Yes, command
 from mooring.cli.session import Session, parse_pairs
+from mooring.cli.shown_rows import count_rows, show_rows, stream_rows, write_rows
 from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
 from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
@@ -232,7 +230,7 @@ def delete_command(
         found = table.to_batches(moment=moment, columns=keys, where=where, runner=runner)
         count = sum(rows.num_rows for rows in found)
         row = {"table": name, "action": "delete", "rows": count, "position": moment.position}
-        plan = Plan(f"delete {_count(count)} of '{name}'", _PLAN, [row])
+        plan = Plan(f"delete {count_rows(count)} of '{name}'", _PLAN, [row])
         if dry_run:
             plan.show(session.output)
             return
@@ -346,58 +344,24 @@ class _Rows:
 
     def show(self, limit: int) -> None:
         """Write a screenful for people, and whether there is more."""
-        import pyarrow as pa
-
-        rows = pa.Table.from_batches(list(self._batches(limit + 1)), self._schema)
-        shown = rows.slice(0, limit).combine_chunks()
-        self._show_cells(shown)
-        if not rows.num_rows:
-            self._output.message("no rows")
-        elif shown.num_rows < rows.num_rows:
-            more = "more follow: --limit shows more, --to FILE takes all"
-            self._output.message(f"{_count(shown.num_rows)}; {more}")
-
-    def _show_cells(self, rows: pa.Table) -> None:
-        from mooring.cli.cells import fit, show_values
-
-        columns = [
-            [cell for chunk in column.chunks for cell in show_values(chunk)]
-            for column in rows.columns
-        ]
-        cells = [list(row) for row in zip(*columns, strict=True)]
-        names = rows.schema.names
-        if not sys.stdout.isatty():
-            self._output.cells(names, cells)
-            return
-        kept, cut = fit([names, *cells], shutil.get_terminal_size().columns)
-        self._output.cells(cut[0], cut[1:])
-        if len(kept) < len(names):
-            hidden = ", ".join(name for index, name in enumerate(names) if index not in kept)
-            self._output.message(f"no room for {hidden}: choose with --columns")
+        rows = self._reader(limit + 1).read_all()
+        show_rows(self._output, rows, limit, "--limit shows more, --to FILE takes all")
 
     def stream(self, limit: int | None) -> None:
         """Write every row for programs."""
-        from mooring.cli.cells import plain_rows
-
-        rows = chain.from_iterable(plain_rows(batch) for batch in self._batches(limit))
-        self._output.rows(self._schema.names, rows)
+        stream_rows(self._output, self._reader(limit))
 
     def write(self, file: str, file_format: FileFormat | None, limit: int | None) -> None:
         """Write every row to a file."""
-        import pyarrow as pa
-
-        from mooring.cli.progress import show_progress
-        from mooring.cli.row_files import STREAM, kind_of, write_file
+        from mooring.cli.row_files import kind_of
 
         kind = kind_of(file, None if file_format is None else str(file_format))
-        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches(limit))
-        with show_progress(self._output) as meter:
-            count = write_file(reader, file, kind, lambda rows: meter(file, f"{rows:,} rows"))
-        if file == STREAM:
-            self._output.message(f"wrote {_count(count)}")
-            return
-        told = {"file": file, "result": "written", "rows": count}
-        self._output.change(told, f"wrote {_count(count)} to '{file}'")
+        write_rows(self._output, self._reader(limit), file, kind)
+
+    def _reader(self, limit: int | None) -> pa.RecordBatchReader:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches(limit))
 
     def _batches(self, limit: int | None) -> Iterator[pa.RecordBatch]:
         left = limit
@@ -454,10 +418,6 @@ def _of(partitions: Sequence[str] | None) -> str:
     return f" in {', '.join(partitions)}" if partitions else ""
 
 
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows:,} rows"
-
-
 def _tell(session: Session, name: str, verb: str, landed: Sequence[Landed]) -> None:
     rows = sum(one.rows for one in landed)
     is_new = any(one.is_new for one in landed)
@@ -469,12 +429,12 @@ def _tell(session: Session, name: str, verb: str, landed: Sequence[Landed]) -> N
         "position": position,
         "txn_id": next((one.txn_id for one in landed if one.txn_id), None),
     }
-    sentence = f"{verb} '{name}': {_count(rows)}, position {position}"
+    sentence = f"{verb} '{name}': {count_rows(rows)}, position {position}"
     if verb == "truncated":
         sentence = f"{verb} '{name}': position {position}"
     if verb in {"wrote", "deleted"}:
         word = "to" if verb == "wrote" else "of"
-        sentence = f"{verb} {_count(rows)} {word} '{name}': position {position}"
+        sentence = f"{verb} {count_rows(rows)} {word} '{name}': position {position}"
     if not is_new:
         sentence = f"nothing changed in '{name}'" + (
             f": this is there already, at position {position}" if rows else ""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
-import sys
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +16,7 @@ from mooring.cli.completion import complete_columns
 from mooring.cli.options import LiveName, command
 from mooring.cli.properties import show_properties
 from mooring.cli.session import Session, parse_pairs
+from mooring.cli.shown_rows import show_rows, stream_rows, write_rows
 from mooring.cli.states import AtTag, AtVersion, Branch
 from mooring.errors import InvalidInputError
 
@@ -256,64 +254,21 @@ class _Reading:
 
     def show(self) -> None:
         """Write a screenful for people, and whether there is more."""
-        import pyarrow as pa
-
         query, limit = self._query, self._query.limit
         # The nearest are as many as were asked for; of anything else one more tells of the rest.
         if query.vector is None:
             limit = _SHOWN if limit is None else limit
             query = replace(query, limit=limit + 1)
-        reader = self._run(query)
-        rows = pa.Table.from_batches(list(reader), reader.schema)
-        shown = rows if limit is None else rows.slice(0, limit)
-        self._show_cells(shown.combine_chunks())
-        if not rows.num_rows:
-            self._output.message("no rows")
-        elif shown.num_rows < rows.num_rows:
-            more = "more follow: --limit and --offset choose, --to FILE takes all"
-            self._output.message(f"{_count(shown.num_rows)}; {more}")
-
-    def _show_cells(self, rows: pa.Table) -> None:
-        from mooring.cli.cells import fit, show_values
-
-        columns = [
-            [cell for chunk in column.chunks for cell in show_values(chunk)]
-            for column in rows.columns
-        ]
-        cells = [list(row) for row in zip(*columns, strict=True)]
-        names = rows.schema.names
-        if not sys.stdout.isatty():
-            self._output.cells(names, cells)
-            return
-        kept, cut = fit([names, *cells], shutil.get_terminal_size().columns)
-        self._output.cells(cut[0], cut[1:])
-        if len(kept) < len(names):
-            hidden = ", ".join(name for index, name in enumerate(names) if index not in kept)
-            self._output.message(f"no room for {hidden}: choose with --columns")
+        more = "--limit and --offset choose, --to FILE takes all"
+        show_rows(self._output, self._run(query).read_all(), limit, more)
 
     def stream(self) -> None:
         """Write every row for programs."""
-        from mooring.cli.cells import plain_rows
-
-        reader = self._run(self._query)
-        rows = chain.from_iterable(plain_rows(batch) for batch in reader)
-        self._output.rows(reader.schema.names, rows)
+        stream_rows(self._output, self._run(self._query))
 
     def write(self, file: str, kind: str) -> None:
         """Write every row to a file."""
-        from mooring.cli.progress import show_progress
-        from mooring.cli.row_files import STREAM, write_file
-
-        reader = self._run(self._query)
-        with show_progress(self._output) as meter:
-            count = write_file(reader, file, kind, lambda rows: meter(file, f"{rows:,} rows"))
-        if file == STREAM:
-            self._output.message(f"wrote {_count(count)}")
-            return
-        self._output.change(
-            {"file": file, "result": "written", "rows": count},
-            f"wrote {_count(count)} to '{file}'",
-        )
+        write_rows(self._output, self._run(self._query), file, kind)
 
     def _run(self, query: Query) -> pa.RecordBatchReader:
         from mooring.tables.query import run
@@ -383,10 +338,6 @@ def _parse_number(key: str, text: str) -> object:
         msg = f"{key} is {what}, not '{text}'"
         raise InvalidInputError(msg)
     return value
-
-
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 # -- schemas -------------------------------------------------------------------------------------
