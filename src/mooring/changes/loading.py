@@ -24,7 +24,7 @@ from mooring.jobs.runner import Threads
 from mooring.metastore import DeltaType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mooring.changes.commits import Landed
     from mooring.changes.table import ChangeTable
@@ -57,6 +57,7 @@ def load_files(
     runner: Runner | None = None,
     run: str | None = None,
     message: str | None = None,
+    on_done: Callable[[int], None] | None = None,
 ) -> list[Landed]:
     """Change a table by the rows of files, all of them or none.
 
@@ -69,6 +70,7 @@ def load_files(
         runner: Who reads and writes; threads of this process unless given.
         run: A name; a run that is repeated changes nothing.
         message: What it is for.
+        on_done: Hears how many rows each part had, once it is written.
 
     Returns:
         The change of each type that came; one of nothing where there were no rows.
@@ -88,7 +90,7 @@ def load_files(
         if type_column is not None and not table.definition.is_keyed:
             types = [DeltaType.APPEND, DeltaType.ADD]
         drafts = {one: work.draft(table.id, one) for one in types}
-        parts = _write(drafts, source, chosen, _Kinds(usual, type_column))
+        parts = _write(drafts, source, chosen, _Kinds(usual, type_column), on_done=on_done)
         changing = [*parts.get(DeltaType.DELETE, ()), *parts.get(DeltaType.UPSERT, ())]
         # A key that is deleted and upserted at once has no meaning either.
         require_distinct(changing, drafts[types[0]].what, table.definition.keys)
@@ -107,6 +109,7 @@ def replace_by_files(
     runner: Runner | None = None,
     run: str | None = None,
     message: str | None = None,
+    on_done: Callable[[int], None] | None = None,
 ) -> Landed:
     """Put the rows of files in the place of all that a table has, or some of its partitions.
 
@@ -118,6 +121,7 @@ def replace_by_files(
         runner: Who reads and writes; threads of this process unless given.
         run: A name; a run that is repeated changes nothing.
         message: What it is for.
+        on_done: Hears how many rows each part had, once it is written.
 
     Raises:
         InvalidInputError: rows fall into a partition that is not to be replaced.
@@ -134,7 +138,8 @@ def replace_by_files(
         usual = DeltaType.UPSERT if table.definition.is_keyed else DeltaType.APPEND
         draft = work.draft(table.id, usual)
         kinds = _Kinds(usual, None, is_whole=True)
-        parts = _write({usual: draft.strict()}, source, runner or Threads(), kinds)[usual]
+        strict = {usual: draft.strict()}
+        parts = _write(strict, source, runner or Threads(), kinds, on_done=on_done)[usual]
         require_distinct(parts, draft.what, draft.table.keys)
         files = tuple(file for part in parts for file in part.files)
         touched = list(dict.fromkeys(one.values for one in files)) if only_touched else partitions
@@ -187,7 +192,12 @@ class _Task:
 
 
 def _write(
-    drafts: dict[DeltaType, Draft], source: FileSource, runner: Runner, kinds: _Kinds
+    drafts: dict[DeltaType, Draft],
+    source: FileSource,
+    runner: Runner,
+    kinds: _Kinds,
+    *,
+    on_done: Callable[[int], None] | None,
 ) -> dict[DeltaType, list[PartWritten]]:
     """Let workers write the files' rows, each for what it does."""
     draft = next(iter(drafts.values()))
@@ -197,7 +207,12 @@ def _write(
     for piece in plan.pieces:
         _check(piece, draft, kinds)
     tasks = [_Task(cast("Part", part), source.options, drafts, kinds) for part in plan.parts]
-    written = runner.run(_load, tasks, label="writing")
+
+    def tell(found: dict[DeltaType, PartWritten]) -> None:
+        if on_done is not None:
+            on_done(sum(part.rows for part in found.values()))
+
+    written = runner.run(_load, tasks, label="writing", on_done=tell)
     return {one: [found[one] for found in written if one in found] for one in drafts}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mooring.changes.plan import Moment
     from mooring.changes.transforms import Values
     from mooring.ingest.source import FileSource
+    from mooring.jobs.runner import Runner
 
 __all__ = ["add_to"]
 
@@ -121,7 +123,10 @@ def write_command(
     table = open_changes(catalog, name)
     source = _source(catalog, files, kind, source_option)
     fits = source.size_bytes <= _FITS_BYTES
-    with choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner:
+    with (
+        choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner,
+        _counting(session, runner, name) as heard,
+    ):
         landed = load_files(
             table,
             source,
@@ -130,8 +135,26 @@ def write_command(
             runner=runner,
             run=run_id,
             message=message,
+            on_done=heard,
         )
     _tell(session, name, "wrote", landed)
+
+
+@contextmanager
+def _counting(session: Session, runner: Runner, name: str) -> Iterator[Callable[[int], None]]:
+    """Show how many rows are written; Spark shows its own tasks."""
+    from mooring.cli.progress import show_progress
+    from mooring.jobs.runner import Threads
+
+    total = 0
+    with show_progress(session.output, shows=isinstance(runner, Threads)) as meter:
+
+        def hear(rows: int) -> None:
+            nonlocal total
+            total += rows
+            meter(name, f"{total:,} rows")
+
+        yield hear
 
 
 def _type_of(table: ChangeTable, type_: ChangeType | None, column: str | None) -> str:
@@ -300,7 +323,10 @@ def replace_command(
         return
     plan.confirm(session.output, yes=yes)
     fits = source.size_bytes <= _FITS_BYTES
-    with choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner:
+    with (
+        choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner,
+        _counting(session, runner, name) as heard,
+    ):
         landed = replace_by_files(
             table,
             source,
@@ -309,6 +335,7 @@ def replace_command(
             runner=runner,
             run=run_id,
             message=message,
+            on_done=heard,
         )
     _tell(session, name, "replaced", [landed])
 
