@@ -11,6 +11,7 @@ from bench.report import describe_machine, print_json, print_tables
 
 BENCHES = (
     "changes",
+    "iceberg",
     "listing",
     "manifest",
     "metastore",

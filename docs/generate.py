@@ -134,6 +134,7 @@ def render_api() -> str:
             )
         ),
         _entry("mooring.MetastoreNamespace", mooring.MetastoreNamespace, level=2),
+        _entry("mooring.IcebergNamespace", mooring.IcebergNamespace, level=2),
         _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),
         *(
             method

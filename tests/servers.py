@@ -118,8 +118,13 @@ def _kind_of(environ: dict[str, str]) -> str:
 
 
 @contextmanager
-def run_seaweedfs(directory: Path) -> Iterator[S3Server]:
-    """Run SeaweedFS: master, volume, filer and S3 gateway in one process."""
+def run_seaweedfs(directory: Path, iceberg_port: int = 0) -> Iterator[S3Server]:
+    """Run SeaweedFS: master, volume, filer and S3 gateway in one process.
+
+    Args:
+        directory: Where its files lie.
+        iceberg_port: Where its Iceberg catalog listens; there is none at 0.
+    """
     config = directory / "s3.json"
     identity = {
         "name": "tests",
@@ -149,7 +154,7 @@ def run_seaweedfs(directory: Path) -> Iterator[S3Server]:
         "-s3",
         f"-s3.port={(port := next(ports))}",
         f"-s3.port.grpc={next(ports)}",
-        "-s3.port.iceberg=0",
+        f"-s3.port.iceberg={iceberg_port}",
         "-s3.port.lance=0",
         f"-s3.config={config}",
     ]
@@ -230,10 +235,12 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _wait_for(condition: Callable[[], bool], what: str, log: Path) -> None:
-    deadline = time.monotonic() + _START_LIMIT_S
+def _wait_for(
+    condition: Callable[[], bool], what: str, log: Path, limit_s: float = _START_LIMIT_S
+) -> None:
+    deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
-            msg = f"{what} did not start in {_START_LIMIT_S:.0f} s:\n{log.read_text()[-2000:]}"
+            msg = f"{what} did not start in {limit_s:.0f} s:\n{log.read_text()[-2000:]}"
             raise RuntimeError(msg)
         time.sleep(_POLL_S)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mooring import errors
     from mooring.catalog import Catalog
     from mooring.namespace.states import Exists, NotFound, SoftDeleted
-    from mooring.namespaces import DirectoryNamespace, MetastoreNamespace
+    from mooring.namespaces import DirectoryNamespace, IcebergNamespace, MetastoreNamespace
     from mooring.opening import connect
     from mooring.table import Table
 
@@ -17,6 +17,7 @@ __all__ = [
     "Catalog",
     "DirectoryNamespace",
     "Exists",
+    "IcebergNamespace",
     "MetastoreNamespace",
     "NotFound",
     "SoftDeleted",
@@ -34,6 +35,7 @@ _HOMES = {
     "Catalog": "mooring.catalog",
     "DirectoryNamespace": "mooring.namespaces",
     "Exists": "mooring.namespace.states",
+    "IcebergNamespace": "mooring.namespaces",
     "MetastoreNamespace": "mooring.namespaces",
     "NotFound": "mooring.namespace.states",
     "SoftDeleted": "mooring.namespace.states",

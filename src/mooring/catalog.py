@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mooring.clock import parse_ttl
+from mooring.config import mask_uris
 from mooring.errors import (
     InvalidInputError,
     InvalidNameError,
@@ -56,7 +57,7 @@ class Catalog:
 
     def __repr__(self) -> str:
         """Show where the catalog is."""
-        return f"Catalog('{self.uri}')"
+        return f"Catalog('{mask_uris(self.uri)}')"
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the live tables of the root."""

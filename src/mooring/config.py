@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -64,13 +64,27 @@ _DEFAULTS = {
 _PREFIX = "MOORING_"
 _STORAGE_PREFIX = "MOORING_STORAGE__"
 _CONF_PREFIX = "MOORING_SPARK_CONF__"
+# Options of an Iceberg catalog are options of the store that begin so; variables have no dots.
+_ICEBERG_PREFIX, _ICEBERG_OPTION = "MOORING_ICEBERG_", "iceberg."
+_ICEBERG_SCHEME = "iceberg+"
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_SECRET_WORDS = ("secret", "token", "password", "credential", "access_key", "account_key", "sas")
+_SECRET_WORDS = (
+    "secret",
+    "token",
+    "password",
+    "credential",
+    "access_key",
+    "account_key",
+    "sas",
+    "iceberg_header",
+)
 # Settings that may hold a user and a password.
 _URIS = ("catalog", "spark_master")
 _MASK = "****"
 _USER_OF_URI = re.compile(r"(?<=://)[^/\s'\"]+(?=@)")
-_SECRET_OF_URI = re.compile(r"(?i)([;&?][\w.-]*(?:token|password|secret)=)[^;&\s'\"]+")
+_SECRET_OF_URI = re.compile(
+    r"(?i)([;&?](?:header\.[\w-]+|[\w.-]*(?:token|password|secret|credential))=)[^;&\s'\"]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +164,8 @@ def resolve(flags: Layer, environ: Mapping[str, str]) -> Config:
     profiles = load_profiles(config_path(environ))
     profile = profiles.get(named or DEFAULT_PROFILE, Layer("profile"))
     above = flags.values.get("catalog") or environment.values.get("catalog")
+    if not (above or profile.values.get("catalog") or "").startswith(_ICEBERG_SCHEME):
+        environment = _without_iceberg(environment)
     if named is None and above is not None:
         profile = _without_catalog(profile, above)
     layers = (flags, environment, profile, Layer("default", _DEFAULTS))
@@ -232,6 +248,11 @@ def _read_environment(environ: Mapping[str, str]) -> Layer:
         for key, value in environ.items()
         if key.startswith(_STORAGE_PREFIX)
     }
+    storage |= {
+        _ICEBERG_OPTION + key.removeprefix(_ICEBERG_PREFIX).lower(): value
+        for key, value in environ.items()
+        if key.startswith(_ICEBERG_PREFIX) and value
+    }
     # Names of variables have no dots, and the keys of Spark are full of them.
     spark = {
         key.removeprefix(_CONF_PREFIX).replace("__", "."): value
@@ -292,6 +313,16 @@ def _say_missing(name: str, profiles: Mapping[str, Layer]) -> str:
     there_are = ", ".join(sorted(profiles)) or "none"
     make = f'make it with "mooring profile set {name} URI"'
     return f"there is no profile '{name}' (there are: {there_are}); {make}"
+
+
+def _without_iceberg(environment: Layer) -> Layer:
+    """Leave out what the environment says about an Iceberg catalog, where another kind is used."""
+    storage = {
+        key: value
+        for key, value in environment.storage.items()
+        if not key.startswith(_ICEBERG_OPTION)
+    }
+    return replace(environment, storage=storage)
 
 
 def _without_catalog(profile: Layer, other: str) -> Layer:

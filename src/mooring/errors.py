@@ -8,7 +8,7 @@
     ├── NotFoundError
     │   ├── NamespaceNotFoundError
     │   ├── TableNotFoundError
-    │   │   └── NotLanceTableError     it is a change table
+    │   │   └── NotLanceTableError     it is a change table, or one of Iceberg's
     │   ├── TableVersionNotFoundError
     │   ├── TableTagNotFoundError
     │   ├── TableBranchNotFoundError
@@ -138,7 +138,7 @@ class TableNotFoundError(NotFoundError):
 
 
 class NotLanceTableError(TableNotFoundError):
-    """The table is a change table, and a Lance table is needed."""
+    """The table is a change table or one of Iceberg's, and a Lance table is needed."""
 
 
 class TableVersionNotFoundError(NotFoundError):

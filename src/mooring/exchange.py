@@ -482,7 +482,10 @@ class _Target:
 
 def _directory_of(catalog: Catalog) -> _Directory:
     if not isinstance(catalog.backend, _Directory):
-        msg = f"'{catalog.uri}' is not a directory of tables, and only those can do this"
+        msg = (
+            f"'{catalog.uri}' is not a directory of tables, and only those are exported and"
+            " imported: register the tables of others by their locations"
+        )
         raise UnsupportedError(msg)
     return catalog.backend
 

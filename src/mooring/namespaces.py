@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from lance_namespace.errors import from_error_code
 
+from mooring.config import mask_uris
 from mooring.errors import InvalidInputError, MooringError
 from mooring.namespace.lance import LanceAdapter
-from mooring.opening import open_directory, open_metastore
+from mooring.opening import current_author, open_directory, open_metastore
 
 if TYPE_CHECKING:
+    from mooring.iceberg.backend import IcebergBackend
     from mooring.metastore.backend import MetastoreBackend
     from mooring.opening import DirectoryBackend
 
-__all__ = ["DirectoryNamespace", "MetastoreNamespace"]
+__all__ = ["DirectoryNamespace", "IcebergNamespace", "MetastoreNamespace"]
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _STORAGE = "storage."
@@ -26,6 +28,8 @@ class _FromProperties(LanceAdapter):
     """A catalog that is opened from string properties, and pickled by them."""
 
     _known: ClassVar[frozenset[str]]
+    _needed: ClassVar[str] = "root"
+    _need: ClassVar[str] = "a path or an object store URI"
 
     def __init__(self, **properties: str) -> None:
         """Open a catalog from properties.
@@ -39,8 +43,8 @@ class _FromProperties(LanceAdapter):
         except MooringError as exc:
             raise from_error_code(exc.code, str(exc)) from exc
         self._properties = dict(properties)
-        root = backend.store.location("")
-        super().__init__(backend, f"mooring.{type(self).__name__} {{ root: '{root}' }}")
+        where = self._where(properties, backend)
+        super().__init__(backend, f"mooring.{type(self).__name__} {{ {self._needed}: '{where}' }}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by properties, so that executors open their own."""
@@ -48,11 +52,11 @@ class _FromProperties(LanceAdapter):
 
     def _check(self, properties: dict[str, str]) -> dict[str, str]:
         """Return the storage options among properties, and refuse what is not known."""
-        if not properties.get("root"):
-            msg = "a catalog needs the property 'root': a path or an object store URI"
+        if not properties.get(self._needed):
+            msg = f"a catalog needs the property '{self._needed}': {self._need}"
             raise InvalidInputError(msg)
         for key in properties:
-            if key not in self._known and not key.startswith(_STORAGE):
+            if not self._knows(key) and not key.startswith(_STORAGE):
                 known = ", ".join(sorted(self._known))
                 msg = f"unknown property '{key}': known are {known} and {_STORAGE}*"
                 raise InvalidInputError(msg)
@@ -62,10 +66,22 @@ class _FromProperties(LanceAdapter):
             if key.startswith(_STORAGE)
         }
 
+    def _knows(self, key: str) -> bool:
+        return key in self._known
+
+    def _where(
+        self,
+        properties: dict[str, str],
+        backend: DirectoryBackend | MetastoreBackend | IcebergBackend,
+    ) -> str:
+        """Tell where the catalog is, for messages and Lance's caches."""
+        del properties
+        return cast("DirectoryBackend | MetastoreBackend", backend).store.location("")
+
     @abstractmethod
     def _open(
         self, properties: dict[str, str], options: dict[str, str]
-    ) -> DirectoryBackend | MetastoreBackend:
+    ) -> DirectoryBackend | MetastoreBackend | IcebergBackend:
         """Open the catalog."""
 
 
@@ -121,6 +137,92 @@ class MetastoreNamespace(_FromProperties):
             author=properties.get("author"),
             dialect=properties.get("dialect"),
             beside_others=_flag(properties, "beside_others", default=False),
+        )
+
+
+class IcebergNamespace(_FromProperties):
+    """An Iceberg REST catalog, of which the tables with `table_type=lance` are Lance's.
+
+    Properties, all strings:
+        uri: The address of the REST server.
+        warehouse: Which of the server's catalogs.
+        prefix: What goes before everything in paths; the server says it unless given.
+        token: A bearer token.
+        credential: ``id:secret`` of OAuth2's client credentials.
+        scope: What tokens are asked for; ``catalog`` by default.
+        oauth2_server_uri: Who gives tokens; the server itself unless given.
+        audience, resource: For whom and for what tokens are, where that is asked.
+        ca_file: The authorities whose certificates count.
+        client_cert, client_key: What is shown to the server.
+        verify: Whether the server's certificate is looked at; ``true`` by default.
+        timeout_s: How long an answer may take, in seconds; 30 by default.
+        page_size: How many names are asked for at once; 1000 by default.
+        delegation: Ask the server for credentials of the storage; ``true`` by default.
+        root: Where new tables lie: a path or URI; where the server says unless given.
+        managed_by: Who decides about versions of new tables: ``storage``, the default, or ``impl``.
+        checked_listing: Leave tables of Iceberg's out of listings, with a request for each table.
+        read_only: Refuse every change.
+        author: In whose name changes are recorded.
+        header.*: Sent with every request.
+        storage.*: Options of the store, named as Lance names them.
+    """
+
+    _needed = "uri"
+    _need = "the address of an Iceberg REST catalog, as in 'https://host/iceberg'"
+    _known = frozenset(
+        {
+            "auth_token",
+            "audience",
+            "author",
+            "ca_file",
+            "checked_listing",
+            "client_cert",
+            "client_key",
+            "credential",
+            "delegation",
+            "managed_by",
+            "oauth2-server-uri",
+            "oauth2_server_uri",
+            "page_size",
+            "prefix",
+            "read_only",
+            "resource",
+            "rest-page-size",
+            "root",
+            "scope",
+            "timeout_s",
+            "token",
+            "uri",
+            "verify",
+            "warehouse",
+        }
+    )
+
+    def _knows(self, key: str) -> bool:
+        return super()._knows(key) or key.startswith("header.")
+
+    def _where(
+        self,
+        properties: dict[str, str],
+        backend: DirectoryBackend | MetastoreBackend | IcebergBackend,
+    ) -> str:
+        del backend
+        warehouse = properties.get("warehouse")
+        return mask_uris(properties["uri"]) + (f"', warehouse: '{warehouse}" if warehouse else "")
+
+    def _open(self, properties: dict[str, str], options: dict[str, str]) -> IcebergBackend:
+        from mooring.iceberg.opening import open_iceberg
+
+        own = {
+            key: value
+            for key, value in properties.items()
+            if key not in {"read_only", "author"} and not key.startswith(_STORAGE)
+        }
+        return open_iceberg(
+            {**own, "uri": own["uri"].removeprefix("iceberg+")},
+            options,
+            read_only=_flag(properties, "read_only", default=False),
+            author=properties.get("author") or current_author(),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl
 
 from mooring.catalog import Catalog
 from mooring.directory.compat_backend import CompatBackend
@@ -21,16 +22,19 @@ from mooring.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mooring.iceberg.backend import IcebergBackend
     from mooring.metastore.backend import MetastoreBackend
     from mooring.metastore.recognition import Layout
 
 __all__ = [
+    "ICEBERG_SCHEME",
     "METASTORE_SCHEME",
     "DirectoryBackend",
     "StoredBackend",
     "connect",
     "current_author",
     "open_directory",
+    "open_iceberg",
     "open_metastore",
 ]
 
@@ -38,8 +42,11 @@ DirectoryBackend: TypeAlias = CompatBackend | ListingBackend | ManifestBackend
 StoredBackend: TypeAlias = "DirectoryBackend | MetastoreBackend"
 
 # Kinds of catalogs that the contract names and this release does not open yet.
-_LATER = ("iceberg+", "lance+")
+_LATER = ("lance+",)
 METASTORE_SCHEME = "metastore+"
+ICEBERG_SCHEME = "iceberg+"
+# What storage options begin with that are properties of an Iceberg catalog.
+_ICEBERG = "iceberg."
 
 
 def connect(
@@ -58,11 +65,15 @@ def connect(
 
     Args:
         uri: A path, or an ``s3://``, ``gs://`` or ``az://`` URI, of a directory of Lance tables;
-            ``metastore+`` before it opens a metastore instead.
+            ``metastore+`` before it opens a metastore instead. ``iceberg+http://`` or
+            ``iceberg+https://`` opens an Iceberg REST catalog; what follows ``?`` are properties of
+            it, as in ``?warehouse=lake&managed_by=impl``.
         read_only: Refuse every change, and ask for no permission to write.
         author: In whose name changes are recorded; ``MOORING_USER`` or the user of the operating
             system unless given.
-        storage_options: Credentials and settings of the store, named as Lance names them.
+        storage_options: Credentials and settings of the store, named as Lance names them. Those
+            that begin with ``iceberg.`` are properties of an Iceberg catalog: ``iceberg.token``,
+            ``iceberg.credential``, ``iceberg.root``.
         manifest_enabled: Use the catalog's manifest, which namespaces and renames need.
         dir_listing_enabled: Find root tables by their `<name>.lance` directories, too.
         managed_versioning: Tell Lance to commit through the catalog, for whoever opens a table
@@ -90,8 +101,19 @@ def connect(
     }
     if text.startswith(_LATER):
         kind = text.partition("+")[0]
-        msg = f"this release opens directories of Lance tables and metastores, not '{kind}+' yet"
+        msg = f"this release opens directories, metastores and Iceberg catalogs, not '{kind}+' yet"
         raise UnsupportedError(msg)
+    if text.startswith(ICEBERG_SCHEME):
+        if not (manifest_enabled and dir_listing_enabled) or dialect or beside_others:
+            msg = "an Iceberg catalog has neither a manifest, a listing nor a dialect to choose"
+            raise InvalidInputError(msg)
+        iceberg = open_iceberg(
+            text.removeprefix(ICEBERG_SCHEME),
+            storage_options or {},
+            read_only=read_only,
+            author=author,
+        )
+        return Catalog(iceberg, text, given)
     if text.startswith(METASTORE_SCHEME):
         root = text.removeprefix(METASTORE_SCHEME)
         if not (manifest_enabled and dir_listing_enabled):
@@ -187,6 +209,41 @@ def open_metastore(  # a root and options, the rest by name
         beside_others=beside_others,
     )
     return MetastoreBackend(home, metastore)
+
+
+def open_iceberg(
+    uri: str,
+    options: Mapping[str, str],
+    *,
+    read_only: bool = False,
+    author: str | None = None,
+) -> IcebergBackend:
+    """Open the backend of an Iceberg catalog; nothing is asked of its server yet.
+
+    Args:
+        uri: The server's address; what follows ``?`` are properties.
+        options: Storage options, and properties that begin with ``iceberg.``.
+        read_only: Refuse every change.
+        author: In whose name changes are recorded.
+
+    Raises:
+        InvalidInputError: a property is unknown or makes no sense.
+        MissingExtraError: what speaks to servers is not installed.
+    """
+    from mooring.iceberg.opening import open_iceberg as open_backend  # what directories need not
+
+    address, _, query = uri.partition("?")
+    storage = {key: value for key, value in options.items() if not key.startswith(_ICEBERG)}
+    properties = {
+        "uri": address,
+        **dict(parse_qsl(query, keep_blank_values=True)),
+        **{
+            key.removeprefix(_ICEBERG): value
+            for key, value in options.items()
+            if key.startswith(_ICEBERG)
+        },
+    }
+    return open_backend(properties, storage, author=author or current_author(), read_only=read_only)
 
 
 def _parse_dialect(name: str | None) -> Layout | None:

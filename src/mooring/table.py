@@ -94,7 +94,7 @@ class Table:
         from mooring.tables.handle import At
 
         at = At(version, tag, branch)
-        if self._backend.managed_versioning:
+        if self.info.is_managed(self._backend):
             return self.handle.open_managed(at)
         return self.handle.open(at)
 

@@ -228,7 +228,7 @@ def _finalizing_before_the_commit(monkeypatch) -> None:
 
     def hasty(self, txn) -> None:
         files = self._require_files()
-        manifests.put_final(files, files.final(self._copy), self._body)
+        manifests.put_final(files.place.store, files.final(self._copy), self._body)
         plan(self, txn)
 
     monkeypatch.setattr(NewVersion, "plan", hasty)

@@ -71,10 +71,34 @@ def test_an_unknown_storage_option_is_named():
         open_store("s3://bucket/x", {"aws_region": "us-east-1", "colour": "blue"})
 
 
-@pytest.mark.parametrize("kind", ["iceberg", "lance"])
-def test_kinds_of_catalogs_to_come_are_refused_by_name(kind):
-    with pytest.raises(UnsupportedError, match=kind):
-        mooring.connect(f"{kind}+https://host/x")
+def test_kinds_of_catalogs_to_come_are_refused_by_name():
+    with pytest.raises(UnsupportedError, match="lance"):
+        mooring.connect("lance+https://host/x")
+
+
+def test_an_iceberg_catalog_is_opened_without_asking_its_server():
+    catalog = mooring.connect(
+        "iceberg+https://host.invalid/x?warehouse=lake&managed_by=IMPL",
+        storage_options={"iceberg.credential": "me:secret", "aws_region": "us-east-1"},
+        author="carol",
+    )
+    assert catalog.backend.author == "carol"
+    assert catalog.backend.connection.storage_options == {"aws_region": "us-east-1"}
+    assert "secret" not in repr(vars(catalog.backend.connection.client))
+
+
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("iceberg+https://host/x?colour=blue", "colour"),
+        ("iceberg+https://host/x?managed_by=me", "managed_by"),
+        ("iceberg+ftp://host/x", "ftp"),
+        ("iceberg+https://host/x?page_size=many", "page_size"),
+    ],
+)
+def test_what_cannot_be_of_an_iceberg_catalog_is_named(uri, words):
+    with pytest.raises(InvalidInputError, match=words):
+        mooring.connect(uri)
 
 
 def test_opening_writes_nothing(tmp_path):

@@ -14,6 +14,7 @@ LOCKED = [
     "Catalog",
     "DirectoryNamespace",
     "Exists",
+    "IcebergNamespace",
     "MetastoreNamespace",
     "NotFound",
     "SoftDeleted",

@@ -29,6 +29,7 @@ from mooring.cli.commands import (
     publish,
     run,
     runs,
+    serve,
     spark_conf,
     sweep,
     table,
@@ -105,6 +106,7 @@ app.command("ingest")(ingest.ingest_command)
 app.command("run")(run.run_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
+app.command("serve")(serve.serve_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
@@ -148,9 +150,9 @@ def program(
     """Tie names to Lance tables in object storage.
 
     A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure; with
-    metastore+ before it, a metastore. Name it with --catalog, MOORING_CATALOG or a profile. A
-    table t in a namespace a is named a$t, which a shell takes in single quotes. Options may stand
-    before or after the verb.
+    metastore+ before it, a metastore; iceberg+http://HOST is an Iceberg REST catalog. Name it
+    with --catalog, MOORING_CATALOG or a profile. A table t in a namespace a is named a$t, which a
+    shell takes in single quotes. Options may stand before or after the verb.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 refused or not confirmed.
     """

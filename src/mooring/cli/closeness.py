@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from mooring.cli.listing import is_iceberg
 from mooring.errors import (
     MooringError,
+    NotLanceTableError,
     TableBranchNotFoundError,
     TableColumnNotFoundError,
     TableIndexNotFoundError,
@@ -73,8 +75,10 @@ def open_table(catalog: Catalog, name: str) -> Table:
     """
     try:
         return catalog.table(name)
+    except NotLanceTableError:
+        raise  # it is there, and something else
     except TableNotFoundError as exc:
-        close = did_you_mean(close_names(name, _tables(catalog)))
+        close = did_you_mean(close_names(name, _tables(catalog, name)))
         raise TableNotFoundError(f"{exc}{close}") from exc
 
 
@@ -134,8 +138,12 @@ def _about_column(text: str, said: Sequence[str], known: Sequence[str]) -> str |
     return text + known_or_close(wrong, known)
 
 
-def _tables(catalog: Catalog) -> list[str]:
+def _tables(catalog: Catalog, name: str) -> list[str]:
+    """Name the tables that could be meant: of a server that is asked for each namespace, few."""
     try:
+        if is_iceberg(catalog):
+            around = catalog.identifier(name).parent
+            return [str(around.child(table)) for table in catalog.list_tables(around)]
         return [str(table) for table in catalog.list_all_tables()]
     except MooringError:
         return []

@@ -16,6 +16,7 @@ from mooring.cli.listing import (
     UNFINISHED,
     Listed,
     directory_of,
+    is_iceberg,
     list_everything,
     stored,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from mooring.opening import DirectoryBackend, StoredBackend
     from mooring.store import Listing, Store
 
-__all__ = ["OK", "PROBLEM", "WARNING", "Finding", "diagnose"]
+__all__ = ["OK", "PROBLEM", "SKIPPED", "WARNING", "Finding", "diagnose", "probe", "reason"]
 
 OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
 _SKEW_MS = 5_000
@@ -66,10 +67,12 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
     findings = [*_versions(), *_settings(session), *_config_file(session)]
     try:
         catalog = session.open_catalog()
+        if is_iceberg(catalog):
+            return [*findings, *_iceberg(catalog, write_probe=write_probe)]
         backend = stored(catalog)
         root = backend.store.list_dir("")
     except MooringError as exc:
-        return [*findings, Finding("store", "reachable", "no", PROBLEM, _reason(exc))]
+        return [*findings, Finding("store", "reachable", "no", PROBLEM, reason(exc))]
     findings.append(Finding("store", "reachable", "yes", note=backend.store.location("")))
     findings.extend(_probe(backend, wanted=write_probe))
     findings.extend(_catalog(backend))
@@ -78,8 +81,14 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
         findings.extend(_leftovers(root))
         findings.extend(_tables(catalog, session.clock.now_ms()))
     except MooringError as exc:
-        findings.append(Finding("catalog", "readable", "no", PROBLEM, _reason(exc)))
+        findings.append(Finding("catalog", "readable", "no", PROBLEM, reason(exc)))
     return findings
+
+
+def _iceberg(catalog: Catalog, *, write_probe: bool) -> Iterator[Finding]:
+    from mooring.cli.iceberg_diagnosis import diagnose_iceberg
+
+    return diagnose_iceberg(catalog, write_probe=write_probe)
 
 
 def _kind(catalog: Catalog, root: Listing) -> Iterator[Finding]:
@@ -131,7 +140,7 @@ def _spark() -> Iterator[Finding]:
     try:
         java = find_java()
     except MooringError as exc:
-        yield Finding("version", "java", None, WARNING, _reason(exc))
+        yield Finding("version", "java", None, WARNING, reason(exc))
     else:
         yield Finding("version", "java", java.version, note=str(java.path))
 
@@ -162,18 +171,28 @@ def _probe(backend: StoredBackend, *, wanted: bool) -> Iterator[Finding]:
         why = "the catalog is read-only" if wanted else "prove it with --write-probe"
         yield Finding("store", "safe", None, SKIPPED, why)
         return
+    yield from probe(backend.store, "store")
+
+
+def probe(store: Store, section: str) -> Iterator[Finding]:
+    """Write to a store, to see whether it decides who came first, and how late it is there.
+
+    Args:
+        store: The store.
+        section: Of the findings.
+    """
     from mooring.store import probe_store
 
     try:
-        probe_store(backend.store)
-        skew_ms = _measure_skew(backend.store)
+        probe_store(store)
+        skew_ms = _measure_skew(store)
     except MooringError as exc:
-        yield Finding("store", "safe", "no", PROBLEM, _reason(exc))
+        yield Finding(section, "safe", "no", PROBLEM, reason(exc))
         return
-    yield Finding("store", "safe", "yes", note="a second creation of one key is refused")
+    yield Finding(section, "safe", "yes", note="a second creation of one key is refused")
     status = WARNING if abs(skew_ms) > _SKEW_MS else OK
     note = "how far this machine's clock is ahead of the store's"
-    yield Finding("store", "clock skew", f"{skew_ms / 1000:+.1f} s", status, note)
+    yield Finding(section, "clock skew", f"{skew_ms / 1000:+.1f} s", status, note)
 
 
 def _measure_skew(store: Store) -> int:
@@ -279,7 +298,8 @@ def _unaddressable(backend: DirectoryBackend, root: Listing) -> Iterator[Finding
             yield Finding("name", directory, None, WARNING, f"no command can name it: {exc}")
 
 
-def _reason(exc: MooringError) -> str:
+def reason(exc: MooringError) -> str:
+    """Return what an error says, in one line and without secrets."""
     return mask_uris(" ".join(str(exc).split()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mooring.clock import format_time
 from mooring.errors import UnsupportedError
@@ -12,10 +12,12 @@ from mooring.identifiers import ROOT
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.directory.decisions import Hint
+    from mooring.iceberg.backend import IcebergBackend
     from mooring.identifiers import ObjectId
     from mooring.metastore.backend import MetastoreBackend
     from mooring.namespace.states import Standing
     from mooring.opening import DirectoryBackend, StoredBackend
+    from mooring.upkeep.stored import WholeBackend
 
 __all__ = [
     "DEREGISTERED",
@@ -31,11 +33,14 @@ __all__ = [
     "count_below",
     "directory_of",
     "is_below",
+    "is_iceberg",
+    "kind_of",
     "list_everything",
     "list_namespaces",
     "metastore_of",
     "state_word",
     "stored",
+    "whole",
 ]
 
 LIVE, DROPPED, DEREGISTERED, PURGED = "live", "dropped", "deregistered", "purged"
@@ -77,7 +82,7 @@ def list_everything(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
     Raises:
         UnsupportedError: this kind of catalog cannot tell.
     """
-    states = stored(catalog).states()
+    states = whole(catalog).states()
     return [_listed(table, hint) for table, hint in states if is_below(table, within)]
 
 
@@ -87,7 +92,7 @@ def list_namespaces(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
     Raises:
         UnsupportedError: this kind of catalog cannot tell.
     """
-    backend = stored(catalog)
+    backend = whole(catalog)
     found = [(name, Listed(str(name), LIVE)) for name, _ in backend.describe_namespaces()]
     found += [(name, _listed(name, hint)) for name, hint in backend.dropped_namespaces()]
     return [
@@ -97,7 +102,7 @@ def list_namespaces(catalog: Catalog, within: ObjectId = ROOT) -> list[Listed]:
 
 def count_below(catalog: Catalog, namespace: ObjectId) -> tuple[int, int]:
     """Count the live namespaces and tables below a namespace, at any level."""
-    backend = stored(catalog)
+    backend = whole(catalog)
     namespaces = sum(is_below(name, namespace) for name, _ in backend.describe_namespaces())
     return namespaces, sum(one.state == LIVE for one in list_everything(catalog, namespace))
 
@@ -144,6 +149,15 @@ def stored(catalog: Catalog) -> StoredBackend:
     return directory_of(catalog)
 
 
+def whole(catalog: Catalog) -> WholeBackend:
+    """Return the backend of a catalog that tells all it holds.
+
+    Raises:
+        UnsupportedError: the catalog is of another kind.
+    """
+    return cast("IcebergBackend", catalog.backend) if is_iceberg(catalog) else stored(catalog)
+
+
 def directory_of(catalog: Catalog) -> DirectoryBackend:
     """Return the directory behind a catalog.
 
@@ -155,9 +169,17 @@ def directory_of(catalog: Catalog) -> DirectoryBackend:
     from mooring.directory.manifest_backend import ManifestBackend
 
     if not isinstance(catalog.backend, CompatBackend | ListingBackend | ManifestBackend):
-        msg = f"'{catalog.uri}' is not a directory of tables, and only those can do this"
+        msg = f"'{catalog.uri}' is {kind_of(catalog)}, and only a directory of tables can do this"
         raise UnsupportedError(msg)
     return catalog.backend
+
+
+def is_iceberg(catalog: Catalog) -> bool:
+    """Whether a catalog is kept by an Iceberg REST server."""
+    from mooring.opening import ICEBERG_SCHEME
+
+    # Its backend would import Arrow, which listings of other catalogs do without.
+    return catalog.uri.startswith(ICEBERG_SCHEME)
 
 
 def metastore_of(catalog: Catalog) -> MetastoreBackend:
@@ -170,11 +192,21 @@ def metastore_of(catalog: Catalog) -> MetastoreBackend:
 
     if not isinstance(catalog.backend, MetastoreBackend):
         msg = (
-            f"'{catalog.uri}' is a directory of tables, and only a metastore has transactions:"
+            f"'{catalog.uri}' is {kind_of(catalog)}, and only a metastore has transactions:"
             ' one is opened with "metastore+" before its path or URI'
         )
         raise UnsupportedError(msg)
     return catalog.backend
+
+
+def kind_of(catalog: Catalog) -> str:
+    """Tell what kind of catalog it is, for messages."""
+    from mooring.metastore.backend import MetastoreBackend
+
+    if is_iceberg(catalog):
+        return "an Iceberg catalog"
+    is_metastore = isinstance(catalog.backend, MetastoreBackend)
+    return "a metastore" if is_metastore else "a directory of tables"
 
 
 def state_word(state: str) -> str:

@@ -119,7 +119,7 @@ def _shared(
             "-c",
             metavar="URI",
             help="The catalog: a path, or an s3://, gs:// or az:// URI; a metastore with"
-            " metastore+ before it.",
+            " metastore+ before it; an Iceberg REST catalog as iceberg+http://HOST.",
         ),
     ] = None,
     profile: Annotated[
@@ -136,7 +136,8 @@ def _shared(
         typer.Option(
             "--storage",
             metavar="KEY=VALUE",
-            help="An option of the store; may be repeated.",
+            help="An option of the store, or of an Iceberg catalog, as in iceberg.root=s3://b/t;"
+            " may be repeated.",
         ),
     ] = None,
     read_only: Annotated[

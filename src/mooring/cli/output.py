@@ -116,7 +116,7 @@ class Output:
 
     def notice(self, text: str) -> None:
         """Tell something that must be seen, whatever the format."""
-        sys.stderr.write(f"{_show(text)}\n")
+        sys.stderr.write(f"{_show(mask_uris(text))}\n")
 
     def error(self, kind: str, code: int, message: str) -> None:
         """Tell a failure, as JSON where the data is JSON."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from mooring.errors import (
     InvalidInputError,
+    ServiceUnavailableError,
     TableBranchNotFoundError,
     TableNotFoundError,
     TableVersionNotFoundError,
@@ -135,10 +136,15 @@ class Versioned(AtHome, ABC):
             # A manifest that is not there may have gone with the table.
             self._confirm(table, info, version)
             raise
-        if branch_of(branch):
-            # A rename seals main before it looks for branches: one of the two sees the other.
-            self._place(info).require_unsealed(f"table {quote(str(table))}")
-        self._confirm(table, info, version)
+        try:
+            if branch_of(branch):
+                # A rename seals main before it looks for branches: one of the two sees the other.
+                self._place(info).require_unsealed(f"table {quote(str(table))}")
+            self._confirm(table, info, version)
+        except ServiceUnavailableError as exc:
+            self.home.unsettled.add((info.location, branch, version))
+            msg = f"version {version} of table {quote(str(table))} was written, and whether the"
+            raise UnknownOutcomeError(f"{msg} table is still there was not told: {exc}") from exc
         return record
 
     def delete_table_versions(
@@ -147,6 +153,11 @@ class Versioned(AtHome, ABC):
         """Delete the records of versions, and never data."""
         self.home.prepare()
         return self._records(self.describe_table(table), branch).delete(ranges)
+
+    def tidy_versions(self, table: ObjectId) -> int:
+        """Do nothing: a version's file is its record."""
+        del table
+        return 0
 
     def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
         """Do one operation; of several, no single object could decide.

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from mooring.errors import ConcurrentModificationError
+from mooring.errors import ConcurrentModificationError, TableNotFoundError, UnsupportedError
+from mooring.iceberg.backend import IcebergBackend
+from mooring.iceberg.table import lance_location
 from mooring.identifiers import quote
 from mooring.store import open_store
 from mooring.tables.api import ElsewhereWritten
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
     from mooring.catalog import Catalog
+    from mooring.identifiers import ObjectId
     from mooring.opening import StoredBackend
     from mooring.store import Store
     from mooring.tables.pending import Draft
@@ -54,8 +57,20 @@ class Incoming:
     run: str
 
     @classmethod
-    def of(cls, catalog: Catalog, run: str) -> Incoming:
-        """Return the directory of a run in a catalog."""
+    def of(cls, catalog: Catalog, run: str, table: ObjectId | None = None) -> Incoming:
+        """Return the directory of a run in a catalog.
+
+        Args:
+            catalog: The catalog.
+            run: The run.
+            table: What it is for, where not all tables of the catalog lie in one place.
+
+        Raises:
+            UnsupportedError: where the table will lie is known to the catalog's server alone.
+        """
+        if table is not None and isinstance(catalog.backend, IcebergBackend):
+            above, options = _place_of(catalog.backend, table)
+            return cls(f"{above}/{INCOMING_DIR}/{run}", options, run)
         store = _store_of(catalog)
         return cls(store.location(f"{INCOMING_DIR}/{run}"), dict(store.options), run)
 
@@ -184,6 +199,23 @@ def sweep_incoming(catalog: Catalog, written_before_ms: int) -> list[Incoming]:
             incoming.delete()
             swept.append(incoming)
     return swept
+
+
+def _place_of(backend: IcebergBackend, table: ObjectId) -> tuple[str, dict[str, str]]:
+    """Return below what a table of a server's catalog will lie, and how that is reached."""
+    try:
+        declared = backend.describe_table(table)
+    except TableNotFoundError:
+        place = backend.place_of_new_tables(table.parent)
+    else:
+        return declared.location.rpartition("/")[0], dict(declared.storage_options)
+    if place is None:
+        msg = (
+            f"only the server of this Iceberg catalog knows where table {quote(str(table))} will"
+            " lie: declare it first, or say where new tables lie with the property 'root'"
+        )
+        raise UnsupportedError(msg)
+    return lance_location(place), backend.options_for(place)
 
 
 def _store_of(catalog: Catalog) -> Store:

@@ -220,7 +220,7 @@ def begin_write(
     address, run = CatalogAddress.of(catalog), new_run_id()
 
     def new() -> OpenWrite:
-        draft = Incoming.of(catalog, run).draft
+        draft = Incoming.of(catalog, run, name).draft
         return OpenWrite(address, name.names, fit(None), draft, mode, None, mark)
 
     handle = _find(catalog, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from mooring.errors import ServiceUnavailableError, UnknownOutcomeError
 from mooring.metastore.lance_table import branch_id
-from mooring.store.numbered import create_once
+from mooring.tables.final_manifests import put_final
 from mooring.tables.records import VersionRecords
 from mooring.tables.versions import (
     BRANCHES_DIR,
@@ -22,7 +22,7 @@ from mooring.tables.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from mooring.metastore.locator import Locator
     from mooring.metastore.model import DataFile, Delta
@@ -37,7 +37,6 @@ __all__ = [
     "finalize",
     "is_final",
     "manifest_of",
-    "put_final",
     "version_of",
 ]
 
@@ -129,30 +128,10 @@ def _put_final_surely(files: BranchFiles, final: str, body: bytes) -> None:
         ServiceUnavailableError: the store did not say that it is there, and nothing else was done.
     """
     try:
-        put_final(files, final, body)
+        put_final(files.place.store, final, body)
     except UnknownOutcomeError as exc:
         msg = f"the version before could not be completed: {exc}"
         raise ServiceUnavailableError(msg) from exc
-
-
-def put_final(
-    files: BranchFiles, final: str, body: bytes, still: Callable[[], bool] = lambda: True
-) -> None:
-    """Put a manifest under its final name, which only the catalog gives out.
-
-    Args:
-        files: The branch.
-        final: The name.
-        body: The manifest.
-        still: Whether it is still that version's; asked where something else has the name.
-    """
-    if create_once(files.place.store, final, body) or not still():
-        return
-    # Somebody wrote past the catalog, which has decided otherwise: what that was is kept.
-    other = files.place.store.get(final)
-    if other is not None and other != body:
-        files.place.store.put(f"{final}-past-the-catalog", other)
-    files.place.store.put(final, body)
 
 
 def counts_down(path: str) -> bool:

@@ -25,10 +25,10 @@ from mooring.metastore.manifests import (
     counts_down,
     finalize,
     manifest_of,
-    put_final,
     version_of,
 )
 from mooring.metastore.model import DataFile, Delta, Manifest, Partition
+from mooring.tables.final_manifests import put_final
 from mooring.tables.records import ALL, final_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class NewVersion:
         assert delta is not None  # noqa: S101  # planned before
         # What follows from the commit can be done by whoever comes later as well.
         with suppress(ServiceUnavailableError):
-            put_final(files, files.final(self._copy), self._body, self._is_recorded)
+            put_final(files.place.store, files.final(self._copy), self._body, self._is_recorded)
             files.place.store.delete([self._staged, *self._leftovers()])
         return record(files, delta, by_copy=True)
 

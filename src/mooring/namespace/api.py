@@ -71,7 +71,18 @@ class Ttl:
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """Where a live table is and how to reach it."""
+    """Where a live table is and how to reach it.
+
+    Attributes:
+        id: Its identifier.
+        location: Where Lance finds it.
+        storage_options: How Lance reaches it.
+        properties: What the catalog keeps with it.
+        is_only_declared: Whether it has no data; None where nobody looked.
+        version: The version that was made, where one was.
+        keeps_versions: Whether its versions are records of the catalog's own; None where that is
+            so of all tables of the catalog, or of none.
+    """
 
     id: ObjectId
     location: str
@@ -79,6 +90,15 @@ class TableInfo:
     properties: Mapping[str, str]
     is_only_declared: bool | None = None
     version: int | None = None
+    keeps_versions: bool | None = None
+
+    def has_versions_kept(self, backend: Backend) -> bool:
+        """Whether its versions are records of its catalog's own: then readers ask it, too."""
+        return backend.keeps_versions if self.keeps_versions is None else self.keeps_versions
+
+    def is_managed(self, backend: Backend) -> bool:
+        """Whether whoever opens it is to commit through its catalog."""
+        return backend.managed_versioning or self.has_versions_kept(backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +494,16 @@ class Backend(Protocol):
             TableNotFoundError: no live table has this identifier.
             InvalidInputError: a range makes no sense.
             InvalidTableStateError: what is left would not be the table any more.
+        """
+        ...
+
+    def tidy_versions(self, table: ObjectId) -> int:
+        """Forget the records of versions that Lance cleaned up; return how many there were.
+
+        Where a version is a file, there is nothing to forget.
+
+        Raises:
+            TableNotFoundError: no live table has this identifier.
         """
         ...
 

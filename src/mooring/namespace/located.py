@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mooring.clock import SystemClock
 from mooring.errors import (
     ConcurrentModificationError,
+    MooringError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
 from mooring.identifiers import quote
-from mooring.tables.api import AT_MS, BY
+from mooring.tables.api import AT_MS, BY, EXPIRES_AT
 from mooring.tables.changes import Changed, insert
 from mooring.tables.handle import TableHandle
 from mooring.tables.records import ALL
 from mooring.tables.watched_rows import WatchedRows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from mooring.identifiers import ObjectId
@@ -26,14 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["insert_into", "locate"]
 
+# As early as Lance itself asks for others.
+_RENEWED_BEFORE_MS = 60_000
+
 
 class _TableLedger:
     """The versions of one table, as its catalog decides about them."""
 
-    def __init__(self, backend: Backend, table: ObjectId, location: str) -> None:
+    def __init__(self, backend: Backend, found: TableInfo) -> None:
         self._backend = backend
-        self._table = table
-        self._location = location
+        self._table = found.id
+        self._location = found.location
+        self._keeps_versions = found.has_versions_kept(backend)
         self._info: TableInfo | None = None
 
     def prepare(self) -> None:
@@ -41,11 +50,18 @@ class _TableLedger:
 
     @property
     def keeps_versions(self) -> bool:
-        return self._backend.keeps_versions
+        return self._keeps_versions
 
     def forget(self, branch: str) -> None:
         if self.keeps_versions:
             self._backend.delete_table_versions(self._table, [ALL], branch=branch)
+
+    def options(self) -> Mapping[str, str]:
+        return self._look().storage_options
+
+    def tidy(self) -> None:
+        if self.keeps_versions:
+            self._backend.tidy_versions(self._table)
 
     def newest(self, branch: str | None) -> VersionRecord | None:
         found = self.newest_first(branch, limit=1)
@@ -110,7 +126,7 @@ def insert_into(
     try:
         return insert(handle, rows, overwrite=overwrite, branch=branch)
     except TableNotFoundError:
-        if branch or handle.ledger.newest(None) is not None:
+        if branch or not _is_only_declared(handle):
             raise
     source = WatchedRows(rows)
     try:
@@ -119,6 +135,15 @@ def insert_into(
         msg = f"somebody else wrote the first rows of {handle.what} at the same time: try again"
         raise ConcurrentModificationError(msg) from exc
     return Changed(info.version or 1, inserted=source.count)
+
+
+def _is_only_declared(handle: TableHandle) -> bool:
+    """Whether a table is there and has no rows; whatever else is the matter is told already."""
+    try:
+        return handle.ledger.newest(None) is None
+    except MooringError:
+        # Nothing that is found now may hide that rows were perhaps written.
+        return False
 
 
 def locate(backend: Backend, table: ObjectId, info: TableInfo | None = None) -> TableHandle:
@@ -132,11 +157,23 @@ def locate(backend: Backend, table: ObjectId, info: TableInfo | None = None) -> 
     Raises:
         TableNotFoundError: no live table has this identifier.
     """
-    found = info or backend.describe_table(table)
+    found = _with_valid_options(backend, info) if info else backend.describe_table(table)
     return TableHandle(
         str(table),
         found.location,
         found.storage_options,
-        _TableLedger(backend, table, found.location),
+        _TableLedger(backend, replace(found, id=table)),
         stamp={BY: backend.author, AT_MS: str(SystemClock().now_ms())},
     )
+
+
+def _with_valid_options(backend: Backend, info: TableInfo) -> TableInfo:
+    """Return what is known of a table, with credentials that are not about to come to an end."""
+    text = info.storage_options.get(EXPIRES_AT, "")
+    if not text.isdigit() or int(text) - _RENEWED_BEFORE_MS > SystemClock().now_ms():
+        return info
+    with suppress(TableNotFoundError):
+        fresh = backend.describe_table(info.id)
+        if fresh.location == info.location:
+            return replace(info, storage_options=fresh.storage_options)
+    return info

@@ -36,7 +36,7 @@ from mooring.errors import (
 from mooring.store.api import Capabilities, Listing, ObjectMeta, ObjectTag, StoredObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from obstore import ObjectMeta as ObstoreMeta
     from obstore.store import ObjectStore
@@ -56,6 +56,10 @@ _CLIENT_OPTIONS = {
     "timeout",
     "user_agent",
 }
+# What only Lance reads: when it asks its catalog for fresh credentials.
+_FOR_LANCE = {"expires_at_millis", "refresh_offset_millis"}
+# Lance has a word for a token of Google's, obstore takes it from a function alone.
+_GOOGLE_TOKEN = "google_storage_token"  # noqa: S105  # the name of an option
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _PAGE = 1000
 _DELETE_BATCH = 1000
@@ -230,10 +234,21 @@ class RemoteStore:
                 continue
 
 
+def _given_token(token: str) -> Callable[[], dict[str, object]]:
+    """Return what hands a token of Google's to obstore, which renews none itself."""
+    return lambda: {"token": token, "expires_at": None}
+
+
 def _connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
     config: dict[str, str] = {}
     client: dict[str, object] = {}
+    provider: dict[str, object] = {}
     for key, value in options.items():
+        if key.lower() in _FOR_LANCE:
+            continue
+        if key.lower() == _GOOGLE_TOKEN:
+            provider["credential_provider"] = _given_token(value)
+            continue
         # Lance takes these also with the service's prefix; obstore breaks on that.
         bare = key.lower().removeprefix("aws_").removeprefix("google_").removeprefix("azure_")
         if bare in _CLIENT_OPTIONS:
@@ -242,7 +257,7 @@ def _connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
             config[key] = value
     try:
         # Empty client options would hide those of the environment.
-        return from_url(uri, config=config, client_options=client or None)  # type: ignore[call-overload, no-any-return]  # one signature a service
+        return from_url(uri, config=config, client_options=client or None, **provider)  # type: ignore[call-overload, no-any-return]  # one signature a service
     except UnknownConfigurationKeyError as exc:
         msg = f"unknown storage option for '{uri}': {str(exc).splitlines()[0]}"
         raise InvalidInputError(msg) from exc

@@ -38,15 +38,22 @@ class Answer:
     reason: str | None = None
 
 
-def survey(namespace: Any, root: str, within: Sequence[str] = ()) -> Iterator[Answer]:  # noqa: ANN401  # any implementation
+def survey(
+    namespace: Any,  # noqa: ANN401  # any implementation
+    root: str,
+    within: Sequence[str] = (),
+    *,
+    first: int = 1,
+) -> Iterator[Answer]:
     """Ask a catalog everything; it should be an empty one to throw away.
 
     Args:
         namespace: The catalog.
         root: Where it lies.
         within: The namespace of its tables, where they need one.
+        first: The first number in names, where earlier ones are taken.
     """
-    subject = Subject(namespace, root, within)
+    subject = Subject(namespace, root, within, first=first)
     for title, asked in QUESTIONS.items():
         yield _answer(title, asked, subject)
 

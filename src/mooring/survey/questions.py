@@ -19,6 +19,7 @@ from lance_namespace_urllib3_client.models.query_table_request_vector import (
 
 from mooring.store import open_store
 from mooring.survey.subject import expect, get, is_refused, make_body
+from mooring.tables.seal import renumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -511,7 +512,7 @@ def _next_version(subject: Subject) -> dict[str, Any]:
     body = store.get(f"_versions/{manifest}")
     number = f"{2**64 - 3:020d}"
     staged = f"_versions/{number}.manifest-0a1b2c3d"
-    store.put(staged, body or b"")
+    store.put(staged, renumber(manifest, body or b"", 2))
     path = described.location.removeprefix("file://").strip("/")
     return {"id": table, "version": 2, "manifest_path": f"{path}/{staged}", "naming_scheme": "V2"}
 

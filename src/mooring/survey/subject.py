@@ -25,17 +25,25 @@ class IgnoredError(Exception):
 class Subject:
     """A catalog under question, and ways to fill it."""
 
-    def __init__(self, namespace: Any, root: str, within: Sequence[str] = ()) -> None:  # noqa: ANN401  # any implementation
+    def __init__(
+        self,
+        namespace: Any,  # noqa: ANN401  # any implementation
+        root: str,
+        within: Sequence[str] = (),
+        *,
+        first: int = 1,
+    ) -> None:
         """Question a catalog.
 
         Args:
             namespace: The catalog.
             root: Where it lies.
             within: The namespace of its tables, where they need one; it is made.
+            first: The first number in names, where earlier ones are taken.
         """
         self._namespace = namespace
         self._root = root
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(first)
         self.within = list(within)
         if within:
             self.ask("create_namespace", id=self.within)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AT_MS",
     "BY",
+    "EXPIRES_AT",
     "ElsewhereWritten",
     "Ledger",
     "StagedTable",
@@ -25,6 +26,9 @@ __all__ = [
 
 # What is kept with a write: who, and when.
 BY, AT_MS = "mooring.by", "mooring.at_ms"
+# The storage option that tells when credentials come to their end: Lance asks its catalog for fresh
+# ones before.
+EXPIRES_AT = "expires_at_millis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,18 @@ class Ledger(Protocol):
 
     def forget(self, branch: str) -> None:
         """Delete the records of a branch that goes, where they are the catalog's own."""
+        ...
+
+    def options(self) -> Mapping[str, str]:
+        """Return how storage is reached from now on: credentials of a catalog come to an end.
+
+        Raises:
+            TableNotFoundError: the table was dropped or renamed meanwhile.
+        """
+        ...
+
+    def tidy(self) -> None:
+        """After a cleanup: forget the records of versions that are gone."""
         ...
 
     def newest(self, branch: str | None) -> VersionRecord | None:

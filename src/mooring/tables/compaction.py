@@ -320,11 +320,11 @@ def _clean(handle: TableHandle, dataset: LanceDataset, cleaning: Cleaning) -> Cl
     handle.ledger.confirm()
     note_runs(handle)
     note_published(handle)
-    return _cleaned(
-        dataset.cleanup_old_versions(
-            cleaning.older_than, cleaning.keep, error_if_tagged_old_versions=False
-        )
+    done = dataset.cleanup_old_versions(
+        cleaning.older_than, cleaning.keep, error_if_tagged_old_versions=False
     )
+    handle.ledger.tidy()
+    return _cleaned(done)
 
 
 def _cleaned(stats: CleanupStats) -> Cleaned:

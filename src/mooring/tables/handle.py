@@ -22,6 +22,7 @@ from mooring.errors import (
     TableVersionNotFoundError,
 )
 from mooring.identifiers import quote
+from mooring.tables.api import EXPIRES_AT
 from mooring.tables.failures import translated
 from mooring.tables.ledger_client import LedgerClient
 from mooring.tables.opening import open_at
@@ -144,7 +145,8 @@ class TableHandle:
             raise self._no_version(at) from exc
 
     def _open(self, at: At) -> LanceDataset:
-        if self.ledger.keeps_versions:
+        # Through the catalog, Lance also gets fresh credentials before those of now are at an end.
+        if self.ledger.keeps_versions or EXPIRES_AT in self.options:
             return self.open_managed(at)
         if at == NEWEST or (at.version is not None and at.branch is None):
             return open_at(self.location, self.options, at.version)

@@ -1,4 +1,4 @@
-"""A ledger as Lance asks it: the three calls of a namespace that manages versions.
+"""A ledger as Lance asks it: the calls of a namespace that manages versions.
 
 Lance calls them by name with plain dictionaries, so the class needs no base. It folds whatever a
 call raises into words of its own; what really happened is kept here.
@@ -66,6 +66,12 @@ class LedgerClient:
     def namespace_id(self) -> str:
         """Identify this client in Lance's caches: never the same twice."""
         return f"mooring-ledger-{id(self)}"
+
+    def describe_table(self, request: dict[str, Any]) -> Response:
+        """Answer how storage is reached; Lance asks before what it was told comes to its end."""
+        del request
+        with self._watched():
+            return Response(storage_options=dict(self._ledger.options()))
 
     def list_table_versions(self, request: dict[str, Any]) -> Response:
         """Answer the newest version, which is all that Lance asks for."""

@@ -14,6 +14,7 @@ Spec: objects-and-relationships, "Table Version", "External Manifest Store".
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -26,6 +27,7 @@ from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     InvalidTableStateError,
+    ServiceUnavailableError,
     TableVersionNotFoundError,
 )
 from mooring.identifiers import quote
@@ -193,11 +195,19 @@ class VersionRecords:
         final = f"{self._dir}/{final_name(staged, version, counting_down=before.counts_down)}"
         beside = self._put_given(final, body, given)
         decided = create_once(self._store, final, body)
-        self._store.delete({staged, *before.dead, *(() if decided else beside)})
+        meta: ObjectMeta | None = None
+        # What comes after the decision must not be told as another one.
+        with suppress(ServiceUnavailableError):
+            self._store.delete({staged, *before.dead, *(() if decided else beside)})
+            meta = self._store.head(final) if decided else None
         if not decided:
             raise self._taken(version)
-        found = _Files(version, final.rpartition("/")[2], self._store.head(final))
-        return replace(self._record(found), metadata=dict(given or {}))
+        name = final.rpartition("/")[2]
+        if meta is None:
+            record = VersionRecord(version, f"{self._key}/{name}", len(body))
+        else:
+            record = self._record(_Files(version, name, meta))
+        return replace(record, metadata=dict(given or {}))
 
     def check_staged(
         self,
@@ -234,7 +244,8 @@ class VersionRecords:
             InvalidInputError: it is none that could become a version of this table.
         """
         directory, _, name = path.rpartition("/")
-        if not name or directory.lstrip("/") not in {self._key, self._dir, VERSIONS_DIR}:
+        known = {self._key, self._dir, VERSIONS_DIR, self._store.location(self._dir)}
+        if not name or not {directory, directory.lstrip("/")} & known:
             msg = f"a manifest of this table lies in '{self._key}', and {quote(path)} does not"
             raise InvalidInputError(msg)
         if parse_manifest(name) is not None:

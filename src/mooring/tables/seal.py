@@ -7,15 +7,22 @@ the manifest's message: where one occurs twice, readers of the format take the l
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from mooring.errors import ConcurrentModificationError, UnreadableError
 from mooring.store.numbered import create_once
+from mooring.tables.manifest_message import (
+    FOOTER,
+    LENGTH,
+    find_message,
+    read_fields,
+    write_bytes,
+    write_number,
+)
 from mooring.tables.versions import list_versions, manifest_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from mooring.store import Store
 
@@ -23,13 +30,9 @@ __all__ = ["Seal", "is_sealed_once", "lift_seal", "put_seal", "read_seal", "renu
 
 _FLAG = 1 << 60
 _KEY = b"mooring.sealed"
-_MAGIC = b"LANC"
-_FOOTER = struct.Struct("<qHH4s")
-_LENGTH = struct.Struct("<I")
 # Numbers of fields of the manifest's message, and of the entries of a map.
 _VERSION, _WRITER_FLAGS, _CONFIG = 3, 10, 16
 _MAP_KEY, _MAP_VALUE = 1, 2
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _ROUNDS = 64
 
 
@@ -138,26 +141,26 @@ def _last_open(store: Store, versions: Mapping[int, str], sealed: int) -> int:
 
 def _copy(path: str, body: bytes, version: int, nonce: str | None) -> bytes:
     """Return a manifest as another version, sealed or not."""
-    start, message = _message(path, body)
+    start, message = find_message(path, body)
     flags = _flags_of(message)
     flags = flags | _FLAG if nonce else flags & ~_FLAG
-    message += _key(_VERSION, _VARINT) + _varint(version)
-    message += _key(_WRITER_FLAGS, _VARINT) + _varint(flags)
+    message += write_number(_VERSION, version)
+    message += write_number(_WRITER_FLAGS, flags)
     if nonce:
-        entry = _text(_MAP_KEY, _KEY) + _text(_MAP_VALUE, nonce.encode())
-        message += _text(_CONFIG, entry)
-    footer = body[-_FOOTER.size :]
-    return body[:start] + _LENGTH.pack(len(message)) + message + footer
+        entry = write_bytes(_MAP_KEY, _KEY) + write_bytes(_MAP_VALUE, nonce.encode())
+        message += write_bytes(_CONFIG, entry)
+    footer = body[-FOOTER.size :]
+    return body[:start] + LENGTH.pack(len(message)) + message + footer
 
 
 def _nonce_of(path: str, body: bytes) -> str | None:
-    _, message = _message(path, body)
+    _, message = find_message(path, body)
     if not _flags_of(message) & _FLAG:
         return None
     nonce = ""
-    for number, value in _fields(message):
+    for number, value in read_fields(message):
         if number == _CONFIG and isinstance(value, bytes):
-            entry = dict(_fields(value))
+            entry = dict(read_fields(value))
             if entry.get(_MAP_KEY) == _KEY:
                 found = entry.get(_MAP_VALUE)
                 nonce = found.decode() if isinstance(found, bytes) else ""
@@ -166,72 +169,7 @@ def _nonce_of(path: str, body: bytes) -> str | None:
 
 def _flags_of(message: bytes) -> int:
     flags = 0
-    for number, value in _fields(message):
+    for number, value in read_fields(message):
         if number == _WRITER_FLAGS and isinstance(value, int):
             flags = value
     return flags
-
-
-def _message(path: str, body: bytes) -> tuple[int, bytes]:
-    """Find the message in a manifest's file: where its length is written, and its bytes."""
-    try:
-        start, _, _, magic = _FOOTER.unpack(body[-_FOOTER.size :])
-        (length,) = _LENGTH.unpack_from(body, start)
-    except struct.error as exc:
-        raise _damaged(path) from exc
-    begin = start + _LENGTH.size
-    message = body[begin : begin + length]
-    if magic != _MAGIC or len(message) != length or begin + length + _FOOTER.size != len(body):
-        raise _damaged(path)
-    return start, message
-
-
-def _damaged(path: str) -> UnreadableError:
-    return UnreadableError(f"'{path}' is not a manifest of a form that is known")
-
-
-# -- the wire format, as far as it is needed -------------------------------------------------------
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    at = 0
-    while at < len(message):
-        key, at = _read_varint(message, at)
-        number, kind = key >> 3, key & 7
-        if kind == _VARINT:
-            value, at = _read_varint(message, at)
-            yield number, value
-        elif kind == _BYTES:
-            length, at = _read_varint(message, at)
-            yield number, message[at : at + length]
-            at += length
-        else:
-            at += {_FIXED64: 8, _FIXED32: 4}[kind]
-
-
-def _read_varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-        if byte < 0x80:  # noqa: PLR2004  # the highest bit says that more follows
-            return value, at
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:  # noqa: PLR2004  # seven bits a byte
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def _key(number: int, kind: int) -> bytes:
-    return _varint(number << 3 | kind)
-
-
-def _text(number: int, value: bytes) -> bytes:
-    return _key(number, _BYTES) + _varint(len(value)) + value

@@ -12,17 +12,20 @@ import pyarrow as pa
 
 from mooring.clock import SystemClock
 from mooring.errors import MooringError, TableNotFoundError
+from mooring.iceberg.backend import IcebergBackend
 from mooring.identifiers import ROOT, ObjectId
 from mooring.jobs.address import CatalogAddress
 from mooring.jobs.runner import Threads
 from mooring.namespace.api import TableInfo
 from mooring.table import Table
 from mooring.tables.api import BY
+from mooring.tables.files import Site
+from mooring.tables.place import open_place
 from mooring.tables.shape import shape_of
 from mooring.tables.stats import is_small
 from mooring.tables.transactions import read_transaction
 from mooring.upkeep.places import site_of
-from mooring.upkeep.stored import stored_backend
+from mooring.upkeep.stored import whole_backend
 from mooring.upkeep.table_files import list_files
 
 if TYPE_CHECKING:
@@ -153,10 +156,10 @@ def take_inventory(
 
     Raises:
         NamespaceNotFoundError: there is no such namespace.
-        UnsupportedError: the catalog does not lie in storage.
+        UnsupportedError: the catalog is of a kind that cannot tell.
     """
     catalog.describe_namespace(within)
-    tables = stored_backend(catalog).describe_tables(within)
+    tables = whole_backend(catalog).describe_tables(within)
     subjects = [
         _Subject(info.id.names, info.location, tuple(sorted(info.properties.items())))
         for info in tables
@@ -213,10 +216,10 @@ def _look_at(address: CatalogAddress, subjects: Sequence[_Subject]) -> list[Tabl
 
 def _summarise(catalog: Catalog, subject: _Subject) -> TableSummary | None:
     """Look at a table; None where it was dropped meanwhile."""
-    site = site_of(catalog, subject.location)
-    info = TableInfo(
-        ObjectId(subject.names), subject.location, site.options, dict(subject.properties)
-    )
+    found = _locate(catalog, subject)
+    if found is None:
+        return None
+    info, site = found
     handle = Table(catalog.backend, info).handle
     try:
         return _measure(handle, info, list_files(site.place))
@@ -230,6 +233,23 @@ def _summarise(catalog: Catalog, subject: _Subject) -> TableSummary | None:
         return None
     size = list_files(site.place).bytes
     return TableSummary(str(info.id), state, total_bytes=size, properties=dict(info.properties))
+
+
+def _locate(catalog: Catalog, subject: _Subject) -> tuple[TableInfo, Site] | None:
+    """Find a table's files; None where it was dropped meanwhile.
+
+    A server hands out the right to use a table's storage with the table, and it does not travel.
+    """
+    if not isinstance(catalog.backend, IcebergBackend):
+        site = site_of(catalog, subject.location)
+        properties = dict(subject.properties)
+        return TableInfo(ObjectId(subject.names), subject.location, site.options, properties), site
+    try:
+        info = catalog.describe_table(list(subject.names))
+    except TableNotFoundError:
+        return None
+    options = info.storage_options
+    return info, Site(open_place(info.location, options), info.location, options)
 
 
 def _measure(handle: TableHandle, info: TableInfo, files: TableFiles) -> TableSummary:

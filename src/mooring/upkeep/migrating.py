@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.migration import BATCH_ROWS, Migration
 from mooring.errors import UnsupportedError
+from mooring.iceberg.backend import IcebergBackend
 from mooring.jobs.address import CatalogAddress
+from mooring.metastore.backend import MetastoreBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +34,12 @@ def migration_of(catalog: Catalog, group: int = BATCH_ROWS) -> Migration:
     Raises:
         UnsupportedError: the catalog is opened without its manifest.
     """
+    if isinstance(catalog.backend, IcebergBackend | MetastoreBackend):
+        msg = (
+            f"'{catalog.uri}' is no directory of tables, and a migration gives those of one their"
+            " rows in its manifest: there is nothing to do here"
+        )
+        raise UnsupportedError(msg)
     if not isinstance(catalog.backend, CompatBackend):
         msg = f"'{catalog.uri}' is opened without its manifest, and a migration leads to that"
         raise UnsupportedError(msg)

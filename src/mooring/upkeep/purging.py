@@ -10,7 +10,7 @@ from mooring.errors import MooringError
 from mooring.identifiers import ObjectId
 from mooring.jobs.address import CatalogAddress
 from mooring.namespace.api import PurgeReport
-from mooring.upkeep.stored import stored_backend
+from mooring.upkeep.stored import whole_backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def purge(
             off; then what else has expired goes, too, as the names of dropped namespaces.
         progress: Told the files and bytes of each table that were deleted.
     """
-    stored_backend(catalog).require_writable()
+    whole_backend(catalog).require_writable()
 
     def on_done(part: _Purged) -> None:
         for one, (files, size_bytes) in part.sizes.items():
@@ -84,7 +84,7 @@ def _purge_group(
         done.sizes[table.names] = files, size_bytes
 
     if only_expired:
-        report = stored_backend(catalog).purge_expired(tables, note)
+        report = whole_backend(catalog).purge_expired(tables, note)
     else:
         report = catalog.purge_tables(tables, note)
     done.purged.extend(table.names for table in report.purged)

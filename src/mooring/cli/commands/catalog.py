@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.completion import complete_namespaces
-from mooring.cli.listing import LISTED_COLUMNS, PURGED, change_tables, list_everything, stored
+from mooring.cli.listing import (
+    LISTED_COLUMNS,
+    PURGED,
+    change_tables,
+    is_iceberg,
+    list_everything,
+    stored,
+)
 from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
-from mooring.errors import InvalidInputError, NamespaceNotFoundError
+from mooring.errors import InvalidInputError, NamespaceNotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +99,7 @@ def init_command(
     session = session.at(uri)
     ttl = None if default_ttl is None else Ttl(parse_ttl(default_ttl))
     allowed = _parse_locations(allow_location) if allow_location else None
-    backend = stored(session.open_catalog(may_create=True, dialect=dialect))
+    backend = stored(_require_own(session, session.open_catalog(may_create=True, dialect=dialect)))
     settings = backend.initialize(
         default_ttl=ttl,
         adopt=adopt,
@@ -154,6 +161,21 @@ def show_tables(session: Session, namespace: str, *, everything: bool) -> None:
         session.output.message(f"{tables} in namespace '{namespace}': {look}")
     elif not names:
         _tell_empty(session, catalog, namespace)
+
+
+def _require_own(session: Session, catalog: Catalog) -> Catalog:
+    """Refuse to make what somebody's server keeps.
+
+    Raises:
+        UnsupportedError: the catalog is an Iceberg catalog.
+    """
+    if not is_iceberg(catalog):
+        return catalog
+    msg = (
+        f"'{catalog.uri}' is an Iceberg catalog: its server made it and keeps its settings; begin"
+        f" with a namespace: {session.suggest('namespace create', 'NAME')}"
+    )
+    raise UnsupportedError(msg)
 
 
 def _list_below(catalog: Catalog, namespace: str) -> list[Listed]:

@@ -8,7 +8,7 @@ import typer
 
 from mooring.cli.batches import apply_to_each
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time, stored
+from mooring.cli.listing import as_time, is_iceberg, stored
 from mooring.cli.options import DroppedName, DryRun, LiveNames, TimeToLive, Yes, command
 from mooring.cli.session import Session
 
@@ -185,6 +185,8 @@ def _suggest_register(session: Session, catalog: Catalog, name: str, location: s
     """Write the command that undoes a deregistration; only `<name>.lance` need not be said."""
     from mooring.directory.layout import table_dir
 
+    if is_iceberg(catalog):
+        return session.suggest("table register", name, options=["--location", location])
     path = location.removeprefix(stored(catalog).store.location("").rstrip("/") + "/")
     options = [] if path == table_dir(name) else ["--location", path]
     return session.suggest("table register", name, options=options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mooring.cli.listing import LISTED_COLUMNS, is_below, list_namespaces, stored
+from mooring.cli.listing import LISTED_COLUMNS, is_below, list_namespaces, whole
 from mooring.cli.options import NewNamespace, OptionalNamespace, command, group
 from mooring.cli.properties import (
     Description,
@@ -117,6 +117,7 @@ def create_command(
 @command
 def describe_command(session: Session, name: OptionalNamespace = "") -> None:
     """Show what is in a namespace, and its properties."""
+    from mooring.config import mask_uris
     from mooring.namespace.properties import PROTECTED, RETENTION
 
     catalog = session.open_catalog()
@@ -131,7 +132,7 @@ def describe_command(session: Session, name: OptionalNamespace = "") -> None:
     if not session.output.is_for_people:
         session.output.record({**record, "properties": properties})
         return
-    session.output.record({**record, "name": name or catalog.uri})
+    session.output.record({**record, "name": name or mask_uris(catalog.uri)})
     show_properties(session.output, properties)
 
 
@@ -221,7 +222,7 @@ def _create(
 
 def _branches(catalog: Catalog, top: ObjectId) -> list[tuple[ObjectId, str, Mapping[str, str]]]:
     """List a namespace and all below it: in each, namespaces first, then tables."""
-    backend = stored(catalog)
+    backend = whole(catalog)
     found: list[tuple[ObjectId, str, Mapping[str, str]]] = [
         (name, "namespace", properties) for name, properties in backend.describe_namespaces()
     ]

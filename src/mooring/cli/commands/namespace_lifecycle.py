@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time, count_below, is_below, list_namespaces, stored
+from mooring.cli.listing import (
+    as_time,
+    count_below,
+    is_below,
+    is_iceberg,
+    list_namespaces,
+    whole,
+)
 from mooring.cli.options import DroppedNamespace, DryRun, NamespaceName, TimeToLive, Yes, command
 from mooring.cli.session import Session
 from mooring.errors import (
@@ -41,7 +48,8 @@ def drop_command(
 ) -> None:
     """Hide a namespace; undrop brings it back whole until somebody purges it.
 
-    Where something goes with it, that needs a confirmation.
+    Where something goes with it, that needs a confirmation. An Iceberg catalog lets only empty
+    ones go, and they do not come back.
     """
     from mooring.clock import parse_ttl
 
@@ -98,7 +106,9 @@ def _plan_drop(
     """
     catalog.describe_namespace(name)
     top = catalog.identifier(name)
-    namespaces, tables = below = count_below(catalog, top)
+    if is_iceberg(catalog):
+        _require_empty(session, catalog, name)
+    namespaces, tables = below = (0, 0) if is_iceberg(catalog) else count_below(catalog, top)
     if any(below) and not cascade:
         with_it = session.suggest("namespace drop", name, options=["--cascade"])
         msg = (
@@ -114,10 +124,29 @@ def _plan_drop(
     return Plan(headline, list(row), [row]), below
 
 
+def _require_empty(session: Session, catalog: Catalog, name: str) -> None:
+    """Refuse a namespace in which something is: no request of Iceberg's drops several objects.
+
+    Raises:
+        NamespaceNotEmptyError: something is in it.
+    """
+    namespaces, tables = len(catalog.list_namespaces(name)), len(catalog.list_tables(name))
+    if not namespaces and not tables:
+        return
+    look = session.suggest("ls" if tables else "namespace list", name)
+    msg = (
+        f"namespace {quote(name)} is not empty, and an Iceberg catalog drops only empty ones: drop"
+        f" the {_count(namespaces, tables)} in it first; to see them: {look}"
+    )
+    raise NamespaceNotEmptyError(msg)
+
+
 def _require_unprotected(session: Session, catalog: Catalog, top: ObjectId) -> None:
     from mooring.namespace.properties import PROTECTED
 
-    backend = stored(catalog)
+    if is_iceberg(catalog):
+        return  # it holds nothing, and the drop looks at it again
+    backend = whole(catalog)
     described = [
         (name, properties, "namespace") for name, properties in backend.describe_namespaces()
     ]
@@ -140,6 +169,12 @@ def _tell_dropped(session: Session, catalog: Catalog, name: str, below: tuple[in
         for found in list_namespaces(catalog)
         if found.name == name and found.deleted_at_ms is not None
     ]
+    if not dropped:
+        row = {"namespace": name, "result": "dropped", "namespaces": 0, "tables": 0}
+        again = session.suggest("namespace create", name)
+        sentence = f"dropped namespace '{name}', of which nothing is kept; to have it again:"
+        session.output.change({**row, "expires_at": None}, f"{sentence} {again}")
+        return
     newest = max(dropped, key=lambda found: found.deleted_at_ms or 0, default=None)
     expires_at = as_time(newest.expires_at_ms) if newest else None
     namespaces, tables = below

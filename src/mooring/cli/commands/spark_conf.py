@@ -61,7 +61,7 @@ def _settings(session: Session, name: str) -> dict[str, str]:
         UnsupportedError: lance-spark cannot open this kind of catalog.
     """
     from mooring.cli.listing import stored
-    from mooring.opening import METASTORE_SCHEME
+    from mooring.opening import ICEBERG_SCHEME, METASTORE_SCHEME
 
     if not _NAME.fullmatch(name):
         msg = f"'{name}' cannot name a catalog of Spark SQL: use letters, digits and underscores"
@@ -71,6 +71,12 @@ def _settings(session: Session, name: str) -> dict[str, str]:
             "lance-spark opens directories of tables, and a metastore only through a REST server,"
             " which this release does not have yet: read and write its tables with the data source"
             " 'mooring'"
+        )
+        raise UnsupportedError(msg)
+    if session.uri.startswith(ICEBERG_SCHEME):
+        msg = (
+            "lance-spark opens directories of tables, and this is an Iceberg catalog: read and"
+            " write its tables with the data source 'mooring', which commits through it"
         )
         raise UnsupportedError(msg)
     store = stored(session.open_catalog()).store

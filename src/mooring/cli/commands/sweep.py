@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time, directory_of
+from mooring.cli.listing import as_time, directory_of, is_iceberg
 from mooring.cli.options import DryRun, Yes, command
 from mooring.cli.session import Session
 from mooring.clock import parse_ttl
@@ -69,6 +69,12 @@ def _with_manifest(session: Session) -> CompatBackend | ManifestBackend:
     catalog = session.open_catalog()
     if isinstance(catalog.backend, MetastoreBackend):
         msg = f"what was left in a metastore is found by another verb: {session.suggest('vacuum')}"
+        raise UnsupportedError(msg)
+    if is_iceberg(catalog):
+        msg = (
+            f"'{catalog.uri}' is an Iceberg catalog, which does not know where all its tables"
+            " lie: what has no name in it is to be found in its storage, by hand"
+        )
         raise UnsupportedError(msg)
     backend = directory_of(catalog)
     if isinstance(backend, ListingBackend):

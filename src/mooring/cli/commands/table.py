@@ -235,6 +235,8 @@ def _describe(
         "protected": info.properties.get(PROTECTED) == "true",
         "declared": is_declared,
     }
+    if info.keeps_versions is not None:  # each table of an Iceberg catalog has a word of its own
+        record["managed_by"] = "impl" if info.keeps_versions else "storage"
     return record, None if dataset is None else _fields(dataset.schema)
 
 

@@ -16,7 +16,7 @@ from mooring.config import is_secret
 from mooring.errors import NamespaceNotFoundError, UnsupportedError
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode, Ttl
-from mooring.namespace.lance.requests import Requests, choose, read_ipc, table_id, worded
+from mooring.namespace.lance.requests import Requests, choose, field, read_ipc, table_id, worded
 from mooring.namespace.paging import cut, take_page
 
 if TYPE_CHECKING:
@@ -106,23 +106,23 @@ class CatalogRequests(Requests):
 
     @worded
     def describe_table(self, request: spec.DescribeTableRequest) -> spec.DescribeTableResponse:
-        """Locate a table and, where asked, open it."""
-        table = table_id(request.id)
-        detailed = bool(request.load_detailed_metadata)
+        """Locate a table and, where asked, open it; Lance asks for fresh credentials by this."""
+        table = table_id(field(request, "id"))
+        detailed = bool(field(request, "load_detailed_metadata"))
         info = self._backend.describe_table(
-            table, check_declared=bool(request.check_declared) or detailed
+            table, check_declared=bool(field(request, "check_declared")) or detailed
         )
         response = spec.DescribeTableResponse(
             location=info.location,
-            table_uri=_uri(info.location) if request.with_table_uri else None,
-            storage_options=_options(info, vend=request.vend_credentials),
+            table_uri=_uri(info.location) if field(request, "with_table_uri") else None,
+            storage_options=_options(info, vend=field(request, "vend_credentials")),
             properties=dict(info.properties),
             is_only_declared=info.is_only_declared,
-            managed_versioning=self._backend.managed_versioning or None,
+            managed_versioning=info.is_managed(self._backend) or None,
         )
-        chosen = request.version is not None or request.tag or request.branch
-        if chosen or (detailed and not info.is_only_declared):
-            self._add_details(response, table, info, request)
+        at = field(request, "version"), field(request, "tag") or None, field(request, "branch")
+        if at[0] is not None or any(at[1:]) or (detailed and not info.is_only_declared):
+            self._add_details(response, table, info, at)
         return response
 
     @worded
@@ -146,7 +146,7 @@ class CatalogRequests(Requests):
             location=info.location,
             storage_options=_options(info, vend=vend),
             properties=dict(info.properties) or None,
-            managed_versioning=self._backend.managed_versioning or None,
+            managed_versioning=info.is_managed(self._backend) or None,
         )
 
     @worded
@@ -291,14 +291,13 @@ class CatalogRequests(Requests):
         response: spec.DescribeTableResponse,
         table: ObjectId,
         info: TableInfo,
-        request: spec.DescribeTableRequest,
+        state: tuple[int | None, str | None, str | None],
     ) -> None:
         from mooring.namespace.located import locate  # imports lance
         from mooring.tables.handle import At
         from mooring.tables.schema import schema_to_json
 
-        at = At(request.version, request.tag or None, request.branch)
-        dataset = locate(self._backend, table, info).open(at)
+        dataset = locate(self._backend, table, info).open(At(*state))
         stats = dataset.stats.dataset_stats()
         response.table = table.name
         response.namespace = list(table.parent.names)

@@ -1,0 +1,112 @@
+"""From string properties to an Iceberg catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mooring.config import parse_flag
+from mooring.errors import InvalidInputError
+from mooring.iceberg.backend import IcebergBackend
+from mooring.iceberg.client import RestClient
+from mooring.iceberg.connection import Connection
+from mooring.iceberg.properties import MANAGED_BY, ManagedBy
+from mooring.iceberg.settings import ClientSettings
+from mooring.identifiers import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mooring.clock import Clock
+
+__all__ = ["KNOWN", "open_iceberg"]
+
+_HEADER = "header."
+_NUMBERS = ("timeout_s", "page_size")
+_FLAGS = ("verify", "delegation")
+_TEXTS = (
+    "uri",
+    "warehouse",
+    "prefix",
+    "token",
+    "credential",
+    "scope",
+    "oauth2_server_uri",
+    "audience",
+    "resource",
+    "ca_file",
+    "client_cert",
+    "client_key",
+)
+# How other clients of Iceberg catalogs write the same.
+_ALSO = {
+    "auth_token": "token",
+    "oauth2-server-uri": "oauth2_server_uri",
+    "rest-page-size": "page_size",
+}
+KNOWN = frozenset({*_TEXTS, *_NUMBERS, *_FLAGS, *_ALSO, "root", MANAGED_BY, "checked_listing"})
+
+
+def open_iceberg(
+    properties: Mapping[str, str],
+    storage_options: Mapping[str, str],
+    *,
+    author: str,
+    read_only: bool = False,
+    clock: Clock | None = None,
+) -> IcebergBackend:
+    """Open the backend of an Iceberg catalog; nothing is asked of its server yet.
+
+    Args:
+        properties: How the server is reached, and where new tables lie.
+        storage_options: How tables are reached.
+        author: In whose name changes are recorded.
+        read_only: Refuse every change.
+        clock: Stamps changes.
+
+    Raises:
+        InvalidInputError: a property is unknown or makes no sense.
+        MissingExtraError: what speaks to servers is not installed.
+    """
+    given = {_ALSO.get(key, key): value for key, value in properties.items()}
+    headers = {
+        key.removeprefix(_HEADER): given.pop(key) for key in list(given) if key.startswith(_HEADER)
+    }
+    unknown = sorted(set(given) - KNOWN)
+    if unknown:
+        msg = f"unknown property {quote(unknown[0])} of an Iceberg catalog: known are"
+        raise InvalidInputError(f"{msg} {', '.join(sorted(KNOWN))} and {_HEADER}*")
+    if not given.get("uri"):
+        msg = "an Iceberg catalog needs the property 'uri': the address of its REST server"
+        raise InvalidInputError(msg)
+    chosen: dict[str, Any] = {key: given[key] for key in _TEXTS if given.get(key)}
+    chosen |= {key: _number(key, given[key]) for key in _NUMBERS if key in given}
+    chosen |= {key: parse_flag(given[key], key) for key in _FLAGS if key in given}
+    connection = Connection(
+        RestClient(ClientSettings(headers=headers, **chosen)),
+        author=author,
+        read_only=read_only,
+        storage_options=storage_options,
+        clock=clock,
+    )
+    return IcebergBackend(
+        connection,
+        root=given.get("root"),
+        managed_by=_managed_by(given.get(MANAGED_BY)),
+        checked_listing=parse_flag(given.get("checked_listing", "false"), "checked_listing"),
+    )
+
+
+def _managed_by(text: str | None) -> ManagedBy:
+    chosen = (text or ManagedBy.STORAGE.value).lower()
+    if chosen not in set(ManagedBy):
+        msg = f"property '{MANAGED_BY}' is 'storage' or 'impl', not {quote(chosen)}"
+        raise InvalidInputError(msg)
+    return ManagedBy(chosen)
+
+
+def _number(key: str, text: str) -> int | float:
+    try:
+        return int(text) if key == "page_size" else float(text)
+    except ValueError:
+        msg = f"property {quote(key)} is a number, not {quote(text)}"
+        raise InvalidInputError(msg) from None

@@ -1,0 +1,288 @@
+"""Sends requests to an Iceberg REST catalog, and again where that can do no harm.
+
+A read is repeated when it was not answered or the server was busy. A change is repeated only where
+it never left, or where the catalog itself says that it did nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache, partial
+from secrets import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mooring.errors import InvalidInputError, MissingExtraError
+from mooring.iceberg.authorization import Authorization, Grant
+from mooring.iceberg.failures import Ask, Goal, Refusal, no_answer, refused, unreadable
+from mooring.iceberg.settings import show_address
+
+try:
+    import httpx2
+    import stamina
+except ImportError as exc:
+    _msg = "Iceberg catalogs need packages that are missing: pip install 'mooring[iceberg]'"
+    raise MissingExtraError(_msg) from exc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from mooring.errors import MooringError
+    from mooring.iceberg.server_config import ServerConfig
+    from mooring.iceberg.settings import ClientSettings
+
+__all__ = ["Sender"]
+
+_ATTEMPTS, _PATIENCE_S = 5, 60.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S, _JITTER_S = 0.1, 5.0, 0.3
+_LONGEST_RETRY_AFTER_S = 30.0
+# Many servers close what was idle for 5 s; a change sent at that moment has no known outcome.
+_CONNECTIONS, _KEPT_S = 100, 4.0
+_REJECTED = {401, 419}
+_BUSY = {429, 503}
+_BETWEEN_FAILED = {502, 504}
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+)
+_CANNOT_BE_SENT = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
+_RANDOM = SystemRandom()
+
+# Without a handler, Python would print each of its warnings about a retry.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
+
+
+class Sender:
+    """A connection to a server; safe for threads.
+
+    Args:
+        settings: How it is reached.
+
+    Raises:
+        InvalidInputError: a file of certificates cannot be used.
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._address = settings.address
+        self._client = httpx2.Client(
+            headers=_headers(settings),
+            timeout=settings.timeout_s,
+            limits=httpx2.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_S),
+            verify=_trust(settings),
+            follow_redirects=False,
+        )
+        self._authorization = Authorization(
+            Grant.of(settings.given(), settings.address), self._post_form
+        )
+
+    @property
+    def server(self) -> str:
+        """The server's address, for messages."""
+        return show_address(self._address)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def follow(self, config: ServerConfig) -> None:
+        """Do from now on as the server says: go where it says, with the right that it gives."""
+        self._address = config.address
+        grant = Grant.of(config.properties, config.address)
+        if grant != self._authorization.grant:
+            self._authorization = Authorization(grant, self._post_form)
+
+    def send(self, ask: Ask) -> httpx2.Response:
+        """Send a request and return the answer of success.
+
+        Raises:
+            MooringError: what else was answered means; see `failures`.
+        """
+        answer = self._exchange(ask)
+        if answer.status_code in _REJECTED and self._renew(answer):
+            answer = self._exchange(ask)
+        return self._require_success(ask, answer)
+
+    def fetch(self, ask: Ask) -> dict[str, Any]:
+        """Send a request and return the object that was answered.
+
+        Raises:
+            UnreadableError: of a read, it is none.
+            UnknownOutcomeError: of a change, it is none.
+            MooringError: as for `send`.
+        """
+        return self._decode(ask, self.send(ask))
+
+    def _renew(self, answer: httpx2.Response) -> bool:
+        return self._authorization.renew(answer.request.headers.get("Authorization"))
+
+    def _exchange(self, ask: Ask) -> httpx2.Response:
+        """Send a request until it is answered, or there is no use in going on."""
+        return self._repeat(
+            ask,
+            lambda: self._client.request(
+                ask.method,
+                f"{self._address}{ask.path}",
+                json=ask.body,
+                headers=self._authorization.headers(),
+            ),
+        )
+
+    def _repeat(self, ask: Ask, send: Callable[[], httpx2.Response]) -> httpx2.Response:
+        try:
+            for attempt in _attempts(ask):
+                with attempt:
+                    return _raise_passing(ask, send())
+        except httpx2.HTTPStatusError as exc:
+            return exc.response
+        except (httpx2.RequestError, httpx2.InvalidURL) as exc:
+            raise self._unanswered(ask, exc) from exc
+        raise AssertionError  # the loop either returns or raises
+
+    def _unanswered(self, ask: Ask, exc: Exception) -> MooringError:
+        if isinstance(exc, _CANNOT_BE_SENT):
+            return InvalidInputError(f"{ask.describe(self.server)} cannot be sent: {exc}")
+        was_sent = not isinstance(exc, _NEVER_SENT)
+        return no_answer(ask, _explain(exc), self.server, was_sent=was_sent)
+
+    def _post_form(self, address: str, form: Mapping[str, str], /) -> dict[str, Any]:
+        """Ask for a token."""
+        ask = Ask(Goal.TOKEN, "POST", "", f"a token of {show_address(address)}")
+        answer = self._repeat(ask, lambda: self._client.post(address, data=dict(form)))
+        return self._decode(ask, self._require_success(ask, answer))
+
+    def _require_success(self, ask: Ask, answer: httpx2.Response) -> httpx2.Response:
+        if answer.is_success:
+            return answer
+        refusal = Refusal.read(answer.status_code, answer.content)
+        # A server that repeats a secret does not get it into messages.
+        raise refused(ask, refusal.hide(self._authorization.secrets), self.server)
+
+    def _decode(self, ask: Ask, answer: httpx2.Response) -> dict[str, Any]:
+        try:
+            found = msgspec.json.decode(answer.content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+            raise unreadable(ask, f"it is no JSON ({exc})", self.server) from exc
+        if not isinstance(found, dict):
+            raise unreadable(ask, "it is no JSON object", self.server)
+        return found
+
+
+def _attempts(ask: Ask) -> Iterator[AbstractContextManager[Any]]:
+    yield from stamina.retry_context(
+        on=partial(_may_repeat, ask),
+        attempts=_ATTEMPTS,
+        timeout=_PATIENCE_S,
+        wait_initial=_FIRST_WAIT_S,
+        wait_max=_LONGEST_WAIT_S,
+        wait_jitter=_JITTER_S,
+    )
+
+
+def _raise_passing(ask: Ask, answer: httpx2.Response) -> httpx2.Response:
+    """Raise for an answer after which the same may be sent again."""
+    status = answer.status_code
+    is_between = not ask.changes and status in _BETWEEN_FAILED
+    if is_between or (status in _BUSY and _did_nothing(ask, answer)):
+        answer.raise_for_status()
+    return answer
+
+
+def _did_nothing(ask: Ask, answer: httpx2.Response) -> bool:
+    if not ask.changes:
+        return True
+    return Refusal.read(answer.status_code, answer.content).is_before_doing
+
+
+def _may_repeat(ask: Ask, exc: Exception) -> bool | float:
+    """Tell whether a request may be sent again, or after how many seconds."""
+    if isinstance(exc, httpx2.HTTPStatusError):
+        return _wait_of(exc.response)
+    if _is_distrust(exc):
+        return False
+    if isinstance(exc, _NEVER_SENT):
+        return True
+    is_passing = isinstance(exc, httpx2.TransportError | httpx2.DecodingError)
+    return is_passing and not ask.changes and not isinstance(exc, _CANNOT_BE_SENT)
+
+
+def _wait_of(answer: httpx2.Response) -> bool | float:
+    """Read how long the server wants to be left alone; too long is no use to wait for."""
+    wait_s = _read_retry_after(answer.headers.get("Retry-After"))
+    if wait_s is None:
+        return True
+    if wait_s > _LONGEST_RETRY_AFTER_S:
+        return False
+    return wait_s + _RANDOM.uniform(0, _JITTER_S)
+
+
+def _read_retry_after(text: str | None) -> float | None:
+    """Return a number of seconds, or those until a date."""
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (until.astimezone(UTC) - datetime.now(tz=UTC)).total_seconds())
+
+
+def _is_distrust(exc: BaseException | None) -> bool:
+    """Whether a certificate is what a connection failed by: it is the same the next time."""
+    while exc is not None:
+        if isinstance(exc, ssl.SSLCertVerificationError):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def _explain(exc: Exception) -> str:
+    if _is_distrust(exc):
+        return f"its certificate is not trusted ({exc}); name its authority with ca_file"
+    return str(exc) or type(exc).__name__
+
+
+def _headers(settings: ClientSettings) -> dict[str, str]:
+    delegation = {"X-Iceberg-Access-Delegation": "vended-credentials"}
+    return {
+        "Accept": "application/json",
+        "User-Agent": "mooring",
+        **(delegation if settings.delegation else {}),
+        **settings.headers,
+    }
+
+
+def _trust(settings: ClientSettings) -> ssl.SSLContext:
+    """Return whose certificates count, and which one is shown."""
+    try:
+        found = _authorities(settings)
+        if settings.client_cert:
+            found.load_cert_chain(settings.client_cert, settings.client_key)
+    except OSError as exc:  # also what TLS says of a file's content
+        files = [settings.ca_file, settings.client_cert, settings.client_key]
+        named = ", ".join(one for one in files if one)
+        msg = f"the certificates in {named} cannot be used ({exc}): PEM files are needed"
+        raise InvalidInputError(msg) from exc
+    return found
+
+
+def _authorities(settings: ClientSettings) -> ssl.SSLContext:
+    if settings.verify and settings.ca_file:
+        return ssl.create_default_context(cafile=settings.ca_file)
+    if settings.verify and not settings.client_cert:
+        return _system_authorities()
+    return httpx2.create_ssl_context(verify=settings.verify)
+
+
+@cache
+def _system_authorities() -> ssl.SSLContext:
+    """Return what most clients share: reading all of the authorities takes 40 ms."""
+    return httpx2.create_ssl_context()

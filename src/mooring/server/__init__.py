@@ -1,0 +1,1 @@
+"""A catalog served over HTTP: to Iceberg clients, as an Iceberg REST catalog."""

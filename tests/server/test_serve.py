@@ -1,0 +1,175 @@
+"""``mooring serve`` as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+import mooring
+from mooring.cli.app import app
+from mooring.errors import InvalidInputError
+from mooring.server.access_log import Access, write_access
+from mooring.server.running import address_of, bind, is_loopback
+from tests.lakes import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_LIMIT_S = 60
+
+
+@pytest.fixture
+def lake(tmp_path):
+    root = tmp_path / "lake"
+    mooring.connect(root).create_table("t", rows([1]))
+    return root
+
+
+def _command() -> list[str]:
+    return [str(Path(sys.executable).with_name("mooring"))]
+
+
+@contextmanager
+def _serving(
+    *words: object, stream: str = "stderr", by: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve on a free port; give the process, and the address that it tells."""
+    process = subprocess.Popen(
+        [*(by or _command()), "serve", *map(str, words), "--port", "0"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MOORING_USER": "ada"},
+    )
+    try:
+        told = ""
+        while not (match := re.search(r"http://\S+/iceberg", told)):
+            line = getattr(process, stream).readline()
+            assert line, told
+            told += line
+        yield process, match[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_secrets_are_not_handed_to_anybody(lake):
+    done = CliRunner().invoke(app, ["serve", str(lake), "--vend-credentials", "--port", "0"])
+    assert done.exit_code == 2
+    assert "--allow-anonymous" in done.output
+
+
+def test_catalog_is_served_logged_and_stopped(lake):
+    with _serving(lake) as (process, address):
+        found = httpx2.get(f"{address}/v1/namespaces/root/tables?secret=x")
+        assert [one["name"] for one in found.json()["identifiers"]] == ["t"]
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        assert process.wait(_LIMIT_S) == 0
+    lines = told.splitlines()
+    assert f'  catalog = RestCatalog("mooring", uri="{address}")' in lines
+    line = json.loads(lines[-1])
+    assert (line["method"], line["status"]) == ("GET", 200)
+    assert line["path"] == "/iceberg/v1/namespaces/root/tables"
+    assert "secret" not in told
+    assert "Traceback" not in told
+
+
+def test_programs_are_told_the_address_on_standard_output(lake):
+    with _serving(lake, "-q", "-o", "ndjson", stream="stdout") as (process, address):
+        assert httpx2.get(f"{address}/v1/config").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == ""
+        assert process.wait(_LIMIT_S) == 0
+
+
+_FAILING = """
+import sys
+from mooring.cli.app import main
+from mooring.server.catalogs import Catalogs
+
+def fail(*_):
+    raise RuntimeError("what nobody foresaw")
+
+Catalogs.in_name_of = fail
+sys.argv = ["mooring", *sys.argv[1:]]
+main()
+"""
+
+
+def test_log_tells_what_nobody_foresaw_under_the_number_that_clients_get(lake):
+    command = [sys.executable, "-c", _FAILING]
+    with _serving(lake, "-q", "-o", "ndjson", stream="stdout", by=command) as (process, address):
+        failed = httpx2.get(f"{address}/v1/namespaces")
+        assert failed.status_code == 500
+        (number,) = re.findall(r"under ([0-9a-f]+)", failed.text)
+        process.send_signal(signal.SIGTERM)
+        told = process.stderr.read()
+    assert number in told
+    assert "what nobody foresaw" in told
+    assert "what nobody foresaw" not in failed.text
+
+
+def _fails(*words: object) -> str:
+    done = CliRunner().invoke(app, ["serve", *map(str, words)])
+    assert done.exit_code in {2, 3, 5}
+    (line,) = done.stderr.strip().splitlines()
+    return line
+
+
+def test_what_is_wrong_is_told_in_one_line(lake, tmp_path):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        assert "is in use: choose another" in _fails(lake, "--port", other.getsockname()[1])
+    assert "--allow-anonymous" in _fails(lake, "--host", "0.0.0.0", "--port", 0)  # noqa: S104  # refused
+    assert "no credentials file" in _fails(lake, "--credentials", tmp_path / "absent")
+    mooring.connect(lake).create_namespace("root")
+    assert "--root-namespace" in _fails(lake, "--port", 0)
+
+
+def test_missing_package_is_told_with_how_to_install_it(lake, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "mooring.server.running")
+    assert "pip install 'mooring[server]'" in _fails(lake, "--port", 0)
+
+
+def test_socket_tells_who_can_reach_it():
+    with bind("127.0.0.1", 0) as taken:
+        assert is_loopback(taken)
+        assert address_of(taken) == f"127.0.0.1:{taken.getsockname()[1]}"
+    with bind("localhost", 0) as taken:
+        assert is_loopback(taken)
+    with bind("0.0.0.0", 0) as taken:  # noqa: S104  # nobody is let in
+        assert not is_loopback(taken)
+    with pytest.raises(InvalidInputError, match="no address"):
+        bind("no such host.invalid", 0)
+
+
+def test_access_is_a_line_to_read_on_a_terminal():
+    class Terminal:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+    terminal = Terminal()
+    access = Access("2026-01-01T00:00:00.000+00:00", "GET", "/iceberg/v1", 200, 1.5, None, "::1")
+    write_access(access, terminal)
+    assert terminal.text == "2026-01-01T00:00:00.000+00:00 ::1 GET /iceberg/v1 200 1.5 ms\n"
