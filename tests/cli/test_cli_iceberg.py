@@ -280,7 +280,7 @@ def test_on_the_server_of_apache_iceberg(run, tmp_path, rows_file):
             finally:
                 client.close()
     except NotHereError as exc:
-        pytest.skip(str(exc))
+        pytest.skip(f"not run: {exc}")
 
 
 def _work_on(run, client, uri, rows_file):

@@ -137,3 +137,19 @@ def test_a_choice_that_the_server_does_not_take_is_refused(kind, served):
     with pytest.raises(UnsupportedError, match="to its storage"):
         catalog.create_table("a$t", rows(1))
     assert catalog.list_tables("a") == []
+
+
+def test_what_could_not_be_registered_keeps_its_bytes(tmp_path):
+    behind = mooring.connect(tmp_path / "lake")
+    behind.create_table("t", rows(1))
+    location = behind.table("t").location
+    behind.deregister_table("t")
+    with run_own(behind) as uri:
+        catalog = mooring.connect(f"iceberg+{uri}?managed_by=impl")
+        catalog.create_namespace("a")
+        with pytest.raises(UnsupportedError, match="to its storage"):
+            catalog.register_table("a$t", location)
+        assert catalog.list_tables("a") == []
+    # Nothing is in the trash either, where its files would go with it.
+    assert behind.list_purgable_tables() == []
+    assert lance.dataset(location).count_rows() == 1

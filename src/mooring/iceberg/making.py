@@ -331,8 +331,9 @@ class Making:
         if made.properties.get(CREATED_ID) != own[CREATED_ID]:
             raise _exists(made)  # some servers answer with what they have
         if properties.get(MANAGED_BY) == ManagedBy.IMPL.value and not made.keeps_versions:
+            # What was registered keeps its bytes.
             with suppress(MooringError):
-                connection.client.drop_table(table.parent.names, table.name)
+                self._forget(made)
             msg = (
                 f"this Iceberg catalog leaves the versions of {made.what} to its storage, though"
                 f" '{MANAGED_BY}=impl' was asked for: leave that out"
@@ -388,8 +389,9 @@ class Making:
                 return moved
         except (InvalidInputError, UnsupportedError, PermissionDeniedError):
             pass
+        # Where the server chose to put it another table may lie.
         with suppress(MooringError):
-            client.drop_table(table.parent.names, table.name)
+            self._forget(made)
         msg = (
             f"the Iceberg catalog puts {made.what} at '{made.location}', and not where it was asked"
             f" to, '{location}': leave out the property 'root' to let it choose"
