@@ -190,3 +190,24 @@ def test_what_something_between_sends_twice_is_told_as_done(kind, tmp_path, monk
         twice("rename_table")
         assert catalog.deregister_table("a$t").location == location
         assert lance.dataset(location).count_rows() == 1
+
+
+def naming_oddly(answer: Answer) -> Answer:
+    """Add to every listing what others may have named, and no identifier can hold."""
+    told = json.loads(answer.content) if answer.content[:1] == b"{" else {}
+    for key, item in (("namespaces", list), ("identifiers", dict)):
+        for name in ("a/b", "..", "a\\b", "a\x1fb") if key in told else ():
+            told[key].append([name] if item is list else {"namespace": ["a"], "name": name})
+    return replace(answer, content=json.dumps(told).encode()) if told else answer
+
+
+def test_names_that_cannot_be_addressed_do_not_hide_the_others(tmp_path):
+    with run_own(mooring.connect(f"metastore+{tmp_path / 'lake'}")) as served:
+        first = mooring.connect(f"iceberg+{served}")
+        first.create_namespace("a")
+        first.create_table("a$t", rows(1))
+        with passing(served, change=naming_oddly) as uri:
+            catalog = mooring.connect(f"iceberg+{uri}")
+            assert catalog.list_namespaces() == ["a"]
+            assert catalog.list_tables("a") == ["t"]
+            assert catalog.list_all_tables() == [ObjectId(("a", "t"))]

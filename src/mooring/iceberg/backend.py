@@ -24,7 +24,7 @@ from mooring.iceberg.namespaces import Namespaces
 from mooring.iceberg.properties import CREATED_AT_MS, CREATED_BY, OWN, ManagedBy, users_properties
 from mooring.iceberg.trash import Trash, rename
 from mooring.iceberg.versions import Versions
-from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.identifiers import ROOT, ObjectId, is_name, quote
 from mooring.namespace.api import (
     Change,
     CreateMode,
@@ -229,7 +229,7 @@ class IcebergBackend:
             names = []
         if not names:
             self.describe_namespace(namespace)  # some servers list nothing of what is not there
-        return names
+        return [name for name in names if is_name(name)]
 
     def _load(self, namespace: ObjectId, names: Sequence[str]) -> list[IcebergTable]:
         """Return those tables of names that are Lance's, some asked for at once."""

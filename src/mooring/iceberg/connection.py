@@ -14,7 +14,7 @@ from mooring.errors import (
     TableNotFoundError,
 )
 from mooring.iceberg.table import read_table
-from mooring.identifiers import DELIMITER, quote
+from mooring.identifiers import DELIMITER, is_name, quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +94,10 @@ class Connection:
         if namespace.names[:1] == (TRASH,):
             msg = f"{quote(TRASH)} cannot be a name: dropped tables are kept under it"
             raise InvalidNameError(msg)
+
+    def can_hold(self, name: str) -> bool:
+        """Whether a namespace that the server lists can be addressed by its name."""
+        return is_name(name) and unquote(self.client.config.separator) not in name
 
     def check_table(self, table: ObjectId) -> None:
         """Refuse what cannot name a table here.

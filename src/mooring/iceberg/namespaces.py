@@ -38,7 +38,10 @@ class Namespaces:
         self._connection = connection
 
     def list(self, parent: ObjectId, after: str | None, limit: int | None) -> list[str]:
-        """Name the direct child namespaces, sorted, without the trash."""
+        """Name the direct child namespaces, sorted, without the trash.
+
+        Others may have given names that no identifier can hold, as ``a/b``: they are left out.
+        """
         self._connection.check_namespace(parent)
         try:
             found = sorted(self._connection.client.list_namespaces(parent.names))
@@ -48,7 +51,7 @@ class Namespaces:
             found = [name for name in found if name != TRASH]
         elif not found:
             self.describe(parent)  # some servers answer no names for what is not there
-        return cut(found, after, limit)
+        return cut([name for name in found if self._connection.can_hold(name)], after, limit)
 
     def describe(self, namespace: ObjectId) -> dict[str, str]:
         """Return a namespace's properties; the root has none.
