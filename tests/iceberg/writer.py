@@ -14,6 +14,8 @@ import pyarrow as pa
 from lance.commit import CommitConflictError
 
 _TRIES = 200
+# How Lance words that it lost, and that it lost for thirty seconds.
+_LOST = ("conflict", "too many concurrent writers")
 
 
 def main() -> None:
@@ -33,7 +35,7 @@ def append(catalog: lance_namespace.LanceNamespace, table: list[str], writer: in
         except CommitConflictError:
             continue
         except OSError as exc:
-            if "conflict" not in str(exc).lower():
+            if not any(words in str(exc).lower() for words in _LOST):
                 raise
             continue
         return True
