@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3 python3.13 python3.12 python3.11
 SPEC_DIR ?= ../shared/spec
-LOCK_EXTRAS := --extra dev --extra demo --extra iceberg --extra server --extra spark
+LOCK_EXTRAS := --extra aws --extra dev --extra demo --extra iceberg --extra server --extra spark
 
 SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 

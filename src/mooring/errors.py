@@ -33,6 +33,7 @@
     ├── TableSchemaValidationError
     ├── UnreadableError                a file of the catalog is damaged
     └── ServiceUnavailableError
+        ├── ThrottledError             a server has too much to do: nothing was done
         └── UnknownOutcomeError        a write may or may not have happened: look first
 
 Each class carries the code of the Lance namespace specification, an HTTP status, the error
@@ -74,6 +75,7 @@ __all__ = [
     "TableTagAlreadyExistsError",
     "TableTagNotFoundError",
     "TableVersionNotFoundError",
+    "ThrottledError",
     "TransactionNotFoundError",
     "UnauthenticatedError",
     "UnknownOutcomeError",
@@ -299,6 +301,12 @@ class ServiceUnavailableError(MooringError):
     http_status = 503
     iceberg_type = "ServiceUnavailableException"
     retryable = True
+
+
+class ThrottledError(ServiceUnavailableError):
+    """The server has too much to do already, and did nothing: ask again a little later."""
+
+    code = 21
 
 
 class UnknownOutcomeError(ServiceUnavailableError):

@@ -7,12 +7,16 @@ import pytest
 import mooring
 from mooring.config import Layer, resolve
 from mooring.iceberg.client import ClientSettings, RestClient
-from mooring.server.settings import Client, Role, ServerSettings
+from mooring.server.roles import Grant, Role
+from mooring.server.settings import Client, ServerSettings
 from tests.irc_servers import NotHereError, run_fixture
 from tests.own_irc import run_own
 
 SECRET = "do-not-show-me"
-CLIENTS = (Client("ada", SECRET, Role.WRITER), Client("bob", "look-only", Role.READER))
+CLIENTS = (
+    Client.of("ada", SECRET, Grant(Role.WRITER)),
+    Client.of("bob", "look-only", Grant(Role.READER)),
+)
 ROWS = [{"id": 1, "city": "Oslo"}, {"id": 2, "city": "Lima"}]
 
 
@@ -202,7 +206,7 @@ class TestSecrets:
     def test_reader_may_read(self, on, monkeypatch):
         monkeypatch.setenv("MOORING_ICEBERG_CREDENTIAL", "bob:look-only")
         assert told(on("ls", "geo")) == "cities\n"
-        assert "may read" in refused(on("namespace", "create", "mine"), 5)
+        assert "role there is reader" in refused(on("namespace", "create", "mine"), 5)
 
     def test_environment_of_an_iceberg_catalog_is_nothing_to_a_directory(
         self, run, tmp_path, monkeypatch

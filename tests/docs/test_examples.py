@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import mooring
 from mooring.cli.app import app
-from mooring.server.settings import Client, Role, ServerSettings
+from mooring.server.roles import Grant, Role
+from mooring.server.settings import Client, ServerSettings
 from tests.docs.conftest import mask
 from tests.docs.documents import DOCS, ROOT, blocks_of, commands_of, run
 from tests.own_irc import run_own
@@ -84,7 +85,7 @@ def test_examples_on_s3_come_true(moto, shell, monkeypatch):
 def test_examples_on_an_iceberg_catalog_come_true(shell, tmp_path):
     """Mooring's own server takes the place of somebody else's."""
     catalog = mooring.connect(tmp_path / "served", managed_versioning=True)
-    client = Client("ada", "top-secret", Role.WRITER)
+    client = Client.of("ada", "top-secret", Grant(Role.WRITER))
     with run_own(catalog, ServerSettings(clients=(client,))) as address:
         follow(ICEBERG_GUIDE, shell, _IRC, address)
 

@@ -15,15 +15,17 @@ from starlette.testclient import TestClient
 from mooring.errors import InvalidInputError, NotFoundError
 from mooring.namespace.api import TableInfo
 from mooring.server.access_log import Access, AccessLog
-from mooring.server.auth import ANYBODY, Authority, Expired, Identity
+from mooring.server.auth import Authority, Expired
 from mooring.server.credentials_file import is_readable_by_others, read_clients
 from mooring.server.iceberg.storage import credentials_of, settings_of
-from mooring.server.settings import Client, Role, ServerSettings
+from mooring.server.roles import ANYBODY, Grant, Identity, Role
+from mooring.server.settings import Client, ServerSettings
 from tests.lakes import COMPAT_DISK, MOTO, FakeClock, Lake, table_id
 from tests.server.served import Served, kind_of
 
-READER = Client("rita", "her secret", Role.READER)
-WRITER = Client("will", "s3cr:et+%20", Role.WRITER)
+SECRETS = {"rita": "her secret", "will": "s3cr:et+%20"}
+READER = Client.of("rita", SECRETS["rita"])
+WRITER = Client.of("will", SECRETS["will"], Grant(Role.WRITER))
 SETTINGS = ServerSettings(clients=(READER, WRITER))
 
 
@@ -39,7 +41,7 @@ def _ask(served, client: Client, **form: str):
     body = {
         "grant_type": "client_credentials",
         "client_id": client.id,
-        "client_secret": client.secret,
+        "client_secret": SECRETS[client.id],
         "scope": "catalog",
         **form,
     }
@@ -83,8 +85,8 @@ def test_other_grants_and_bodies_are_refused(guarded):
 
 def test_secret_may_come_in_a_header_encoded_or_not(guarded):
     for given in (
-        f"{WRITER.id}:{WRITER.secret}",
-        f"{quote_plus(WRITER.id)}:{quote_plus(WRITER.secret)}",
+        f"{WRITER.id}:{SECRETS[WRITER.id]}",
+        f"{quote_plus(WRITER.id)}:{quote_plus(SECRETS[WRITER.id])}",
     ):
         basic = base64.b64encode(given.encode()).decode()
         answer = guarded.client.post(
@@ -172,7 +174,7 @@ def test_token_ends_and_clients_are_told_to_ask_again():
     clock = FakeClock()
     authority = Authority([READER], token_ttl_s=60, clock=clock)
     token = authority.issue(READER.id)
-    assert authority.read(token) == Identity(READER.id, Role.READER)
+    assert authority.read(token) == Identity(READER.id, READER.grants)
     clock.advance(60_000)
     assert authority.read(token) == Expired()
 

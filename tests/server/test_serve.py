@@ -98,12 +98,12 @@ def test_programs_are_told_the_address_on_standard_output(lake):
 _FAILING = """
 import sys
 from mooring.cli.app import main
-from mooring.server.catalogs import Catalogs
+from mooring.server.iceberg import names
 
 def fail(*_):
     raise RuntimeError("what nobody foresaw")
 
-Catalogs.in_name_of = fail
+names.Names.show = names.Names.namespace = fail
 sys.argv = ["mooring", *sys.argv[1:]]
 main()
 """
@@ -112,7 +112,7 @@ main()
 def test_log_tells_what_nobody_foresaw_under_the_number_that_clients_get(lake):
     command = [sys.executable, "-c", _FAILING]
     with _serving(lake, "-q", "-o", "ndjson", stream="stdout", by=command) as (process, address):
-        failed = httpx2.get(f"{address}/v1/namespaces")
+        failed = httpx2.get(f"{address}/v1/namespaces/a")
         assert failed.status_code == 500
         (number,) = re.findall(r"under ([0-9a-f]+)", failed.text)
         process.send_signal(signal.SIGTERM)

@@ -95,10 +95,14 @@ def test_codes_are_those_of_the_specification(kind, code):
     assert kind.code == code
 
 
-def test_only_a_lost_race_or_a_silent_store_is_worth_trying_again():
+def test_only_a_lost_race_or_whoever_did_nothing_is_worth_trying_again():
     """A failed commit is lost, refused or unknown; the unknown one is looked at first."""
     retryable = {kind for kind in ALL if kind.retryable}
-    assert retryable == {errors.ConcurrentModificationError, errors.ServiceUnavailableError}
+    assert retryable == {
+        errors.ConcurrentModificationError,
+        errors.ServiceUnavailableError,
+        errors.ThrottledError,
+    }
 
 
 def test_exit_codes_follow_the_command_line_contract():

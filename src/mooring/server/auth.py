@@ -15,44 +15,37 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from mooring.clock import SystemClock
-from mooring.server.settings import Role
+from mooring.server.roles import ANYBODY, Identity
+from mooring.server.settings import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mooring.clock import Clock
     from mooring.server.settings import Client
 
-__all__ = ["ANYBODY", "Authority", "Expired", "Identity"]
+__all__ = ["Authority", "Expired", "Verifier"]
 
 _KEY_BYTES = 32
-_BEARER = "bearer"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who asks, as far as that is known.
-
-    Attributes:
-        subject: In whose name changes are recorded; None where nobody is asked for a name.
-        role: What may be done.
-    """
-
-    subject: str | None
-    role: Role
-
-
-ANYBODY = Identity(None, Role.WRITER)
+_BEARER, _API_KEY = "bearer", "x-api-key"
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
     """A token that was good once."""
+
+
+class Verifier(Protocol):
+    """Knows tokens that somebody else gave out."""
+
+    def verify(self, token: str) -> Identity | Expired | None:
+        """Tell whose a token is; None where it is none that it knows."""
+        ...
 
 
 class _Claims(msgspec.Struct, frozen=True, array_like=True):
@@ -70,6 +63,7 @@ class Authority:
         *,
         token_ttl_s: int,
         key: bytes | None = None,
+        verifiers: Sequence[Verifier] = (),
         clock: Clock | None = None,
     ) -> None:
         """Know some clients.
@@ -78,23 +72,25 @@ class Authority:
             clients: Who may use the server; anybody where there are none.
             token_ttl_s: How long a token is good for.
             key: What signs tokens; random unless given.
+            verifiers: Know tokens of others.
             clock: Ends them.
         """
         self._clients = {client.id: client for client in clients}
         self._key = key or secrets.token_bytes(_KEY_BYTES)
+        self._verifiers = tuple(verifiers)
         self._clock = clock or SystemClock()
         self.token_ttl_s = token_ttl_s
 
     @property
     def asks_nobody(self) -> bool:
         """Whether anybody may do anything."""
-        return not self._clients
+        return not self._clients and not self._verifiers
 
     def prove(self, client_id: str, secret: str) -> str | None:
         """Return the client's id where the secret is right; the time tells nothing about it."""
         client = self._clients.get(client_id)
-        expected = client.secret if client else ""
-        is_right = hmac.compare_digest(_digest(expected), _digest(secret))
+        expected = client.digest if client else ""
+        is_right = hmac.compare_digest(expected, digest_of(secret))
         return client_id if client and is_right else None
 
     def issue(self, subject: str) -> str:
@@ -105,17 +101,30 @@ class Authority:
         )
         return f"{claims}.{_encode(self._sign(claims))}"
 
-    def identify(self, authorization: str | None) -> Identity | Expired | None:
-        """Tell who shows a header; None where nobody knows."""
+    def identify(self, headers: Mapping[str, str]) -> Identity | Expired | None:
+        """Tell who sends headers, which are named in small letters; None where nobody knows.
+
+        A client shows a token, or its id and secret themselves, joined by a colon.
+        """
         if self.asks_nobody:
             return ANYBODY
-        scheme, _, token = (authorization or "").partition(" ")
-        if scheme.lower() != _BEARER:
-            return None
-        return self.read(token.strip())
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        shown = token.strip() if scheme.lower() == _BEARER else headers.get(_API_KEY, "").strip()
+        return self.read(shown) if shown else None
 
     def read(self, token: str) -> Identity | Expired | None:
-        """Tell whose a token is; None where it is none of this server's."""
+        """Tell whose a token is; None where nobody knows it."""
+        client_id, colon, secret = token.partition(":")
+        if colon:
+            proven = self.prove(client_id, secret)
+            return self._identity(proven) if proven else None
+        own = self._read_own(token)
+        if own is not None:
+            return own
+        found = (verifier.verify(token) for verifier in self._verifiers)
+        return next((one for one in found if one is not None), None)
+
+    def _read_own(self, token: str) -> Identity | Expired | None:
         text, _, signature = token.partition(".")
         given = _decode(signature)
         if given is None or not hmac.compare_digest(self._sign(text), given):
@@ -126,14 +135,13 @@ class Authority:
             return None
         if claims.ends_at_ms <= self._clock.now_ms():
             return Expired()
-        return Identity(client.id, client.role)
+        return self._identity(client.id)
+
+    def _identity(self, client_id: str) -> Identity:
+        return Identity(client_id, self._clients[client_id].grants)
 
     def _sign(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogateescape"), sha256)
-
-
-def _digest(secret: str) -> bytes:
-    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
 def _encode(data: bytes) -> str:

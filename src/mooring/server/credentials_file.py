@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mooring.errors import InvalidInputError, NotFoundError
-from mooring.server.settings import Client, Role
+from mooring.server.roles import Grant, Role
+from mooring.server.settings import Client
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 __all__ = ["is_readable_by_others", "read_clients"]
@@ -53,12 +55,14 @@ def read_clients(path: Path) -> tuple[Client, ...]:
             " client, with 'id', 'secret' and 'role' of \"reader\" or \"writer\""
         )
         raise InvalidInputError(msg) from exc
-    clients = tuple(Client(entry.id, entry.secret, entry.role) for entry in entries.values())
-    _check(clients, path)
+    clients = tuple(
+        Client.of(entry.id, entry.secret, Grant(entry.role)) for entry in entries.values()
+    )
+    _check(entries.values(), path)
     return clients
 
 
-def _check(clients: tuple[Client, ...], path: Path) -> None:
+def _check(clients: Collection[_Entry], path: Path) -> None:
     if not clients:
         raise InvalidInputError(f"the credentials file '{path}' names no client")
     ids = [client.id for client in clients]

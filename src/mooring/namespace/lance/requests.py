@@ -95,8 +95,8 @@ def choose(text: str | None, allowed: tuple[str, ...], what: str) -> str:
     return chosen
 
 
-def read_ipc(body: bytes) -> pa.RecordBatchReader:
-    """Read the rows of a request's body.
+def read_ipc(body: bytes | pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Read the rows of a request's body; whoever reads it as it comes has them already.
 
     Raises:
         InvalidInputError: it is no Arrow IPC stream.
@@ -104,6 +104,8 @@ def read_ipc(body: bytes) -> pa.RecordBatchReader:
     import pyarrow as pa
     import pyarrow.ipc
 
+    if isinstance(body, pa.RecordBatchReader):
+        return body
     try:
         return pyarrow.ipc.open_stream(io.BytesIO(body))
     except (pa.ArrowInvalid, OSError) as exc:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import Backend
-    from mooring.server.auth import Authority, Identity
+    from mooring.server.auth import Authority
     from mooring.server.iceberg.names import Names
+    from mooring.server.roles import Identity
     from mooring.server.settings import ServerSettings
 
 __all__ = ["NO_CONTENT", "Answer", "Call"]
@@ -50,6 +51,8 @@ class Call:
 
     Attributes:
         backend: The catalog, in the name of whoever asks.
+        catalog: Its name.
+        is_only: Whether the server has no other.
         names: What names mean in it.
         settings: Of the server.
         identity: Who asks.
@@ -61,6 +64,8 @@ class Call:
     """
 
     backend: Backend
+    catalog: str
+    is_only: bool
     names: Names
     settings: ServerSettings
     identity: Identity

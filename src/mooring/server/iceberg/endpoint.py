@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-import anyio
-import anyio.to_thread
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -21,24 +20,29 @@ from mooring.errors import (
     InvalidInputError,
     MooringError,
     NotFoundError,
-    PermissionDeniedError,
     UnauthenticatedError,
+    UnsupportedError,
 )
-from mooring.server.auth import Expired, Identity
+from mooring.server.audit import Change, outcome_of
+from mooring.server.auth import Expired
+from mooring.server.bodies import read_body
+from mooring.server.iceberg import guard
 from mooring.server.iceberg.calls import Answer, Call
-from mooring.server.iceberg.names import Names, decode_segment, encodes_spaces_as_plus
+from mooring.server.iceberg.names import decode_segment, encodes_spaces_as_plus, names_in
 from mooring.server.iceberg.problems import Problem, explain, unexpected
 from mooring.server.iceberg.routes import Matched, Route, find_route
-from mooring.server.settings import Role
+from mooring.server.roles import NOBODY, Identity
+from mooring.server.work import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.types import Receive, Scope, Send
 
-    from mooring.server.auth import Authority
-    from mooring.server.catalogs import Catalogs
-    from mooring.server.settings import ServerSettings
+    from mooring.identifiers import ObjectId
+    from mooring.server.catalogs import Served
+    from mooring.server.iceberg.names import Names
+    from mooring.server.service import Service
 
 __all__ = ["IcebergEndpoint"]
 
@@ -52,22 +56,18 @@ _MOST_PARAMETERS = 64
 class IcebergEndpoint:
     """Answers requests to an Iceberg REST catalog."""
 
-    def __init__(
-        self, catalogs: Catalogs, names: Names, authority: Authority, settings: ServerSettings
-    ) -> None:
-        """Serve a catalog.
+    def __init__(self, service: Service) -> None:
+        """Serve what a service has.
 
-        Args:
-            catalogs: The catalog.
-            names: What names mean in it.
-            authority: Knows clients.
-            settings: Of the server.
+        Raises:
+            InvalidInputError: the namespace for the tables of the root is one that exists.
         """
-        self._catalogs = catalogs
-        self._names = names
-        self._authority = authority
-        self._settings = settings
-        self._threads: anyio.CapacityLimiter | None = None
+        self._service = service
+        self._names: dict[str, Names] = {}
+        for served in service.catalogs:
+            with suppress(UnsupportedError):  # of others than Mooring's, each request tells
+                wanted = service.settings.root_namespace
+                self._names[served.name] = names_in(served.backend(), wanted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -83,12 +83,21 @@ class IcebergEndpoint:
         route = matched.route
         if route is None:
             return Answer(), _no_route(request, matched)
+        told = _Told(self._service, request, route)
+        answer, problem = await self._try(request, matched, route, told)
+        told.tell(answer, problem)
+        return answer, problem
+
+    async def _try(
+        self, request: Request, matched: Matched, route: Route, told: _Told
+    ) -> tuple[Answer, Problem | None]:
         try:
             identity = self._identify(request, route)
             if isinstance(identity, Problem):
                 return Answer(), identity
+            told.identity = identity
             call = await self._read_call(request, matched, identity)
-            return await self._run(route, call), None
+            return await self._run(route, call, told), None
         except MooringError as exc:
             return Answer(), explain(exc, route.listed)
         except ClientDisconnect:
@@ -109,62 +118,81 @@ class IcebergEndpoint:
             for name, segment in matched.path.items()
         }
         query = _read_query(request.scope["query_string"])
-        body = await self._read_body(request)
+        served = self._chosen(path.pop("prefix", None) or query.get("warehouse"))
+        body = await read_body(request, self._service.settings)
         return lambda: Call(
-            backend=self._catalogs.in_name_of(identity.subject),
-            names=self._names,
-            settings=self._settings,
+            backend=served.backend(identity.subject),
+            catalog=served.name,
+            is_only=len(self._service.catalogs) == 1,
+            names=self._names[served.name],
+            settings=self._service.settings,
             identity=identity,
-            authority=self._authority,
+            authority=self._service.authority,
             path=path,
             query=query,
             headers=headers,
             body=body,
         )
 
-    async def _run(self, route: Route, call: Callable[[], Call]) -> Answer:
-        return await anyio.to_thread.run_sync(lambda: route.run(call()), limiter=self._limiter())
+    def _chosen(self, name: str | None) -> Served:
+        """Return the catalog of a prefix or warehouse; a single one has whatever name."""
+        catalogs = self._service.catalogs
+        return catalogs.default if len(catalogs) == 1 else catalogs.find(name or None)
 
-    def _limiter(self) -> anyio.CapacityLimiter:
-        if self._threads is None:  # it belongs to the loop that runs
-            self._threads = anyio.CapacityLimiter(self._settings.threads)
-        return self._threads
+    async def _run(self, route: Route, call: Callable[[], Call], told: _Told) -> Answer:
+        def work() -> Answer:
+            made = call()
+            told.catalog = made.catalog
+            if not route.is_open:
+                told.objects = guard.check(made, route)
+            return route.run(made)
+
+        return await self._service.workers.run(Lane.CATALOG, work, changes=route.commits)
 
     def _identify(self, request: Request, route: Route) -> Identity | Problem:
         if route.is_open:
-            return Identity(None, Role.READER)
-        found = self._authority.identify(request.headers.get("authorization"))
-        match found:
-            case None:
-                msg = "a token is needed: ask for one with the id and secret of a client"
-                header = {"WWW-Authenticate": "Bearer"}
-                kind = UnauthenticatedError
-                return Problem(kind.http_status, kind.iceberg_type, msg, header)
-            case Expired():
-                msg = "the token has expired: ask for another"
-                return Problem(_EXPIRED, "AuthenticationTimeoutException", msg)
-        # For the log, also where what is asked for is refused.
-        request.scope["state"] = {**request.scope.get("state", {}), "subject": found.subject}
-        if route.changes and found.role is not Role.WRITER:
-            return _forbidden(f"client '{found.subject}' may read and not change anything")
-        if route.changes and self._authority.asks_nobody and "origin" in request.headers:
-            # A browser lets any page send requests to this machine, and only tells of it.
-            return _forbidden("web pages may not change anything where nobody is asked for a token")
+            return NOBODY
+        try:
+            found = self._service.identify(request, changes=route.changes)
+        except UnauthenticatedError as exc:
+            header = {"WWW-Authenticate": "Bearer"}
+            return Problem(exc.http_status, exc.iceberg_type, str(exc), header)
+        if isinstance(found, Expired):
+            msg = "the token has expired: ask for another"
+            return Problem(_EXPIRED, "AuthenticationTimeoutException", msg)
         return found
 
-    async def _read_body(self, request: Request) -> bytes:
-        """Read a body that is not too long.
 
-        Raises:
-            InvalidInputError: it is.
-        """
-        limit, parts, size = self._settings.body_limit_bytes, [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                raise InvalidInputError(f"a request has at most {limit} bytes")
-            parts.append(part)
-        return b"".join(parts)
+class _Told:
+    """What the audit log hears of a request."""
+
+    def __init__(self, service: Service, request: Request, route: Route) -> None:
+        self._service = service
+        self._request = request
+        self._route = route
+        self.identity = NOBODY
+        self.catalog = ""
+        self.objects: Sequence[ObjectId] = ()
+
+    def tell(self, answer: Answer, problem: Problem | None) -> None:
+        """Tell what came of a change."""
+        if not self._route.changes:
+            return
+        client = self._request.client
+        status = answer.status if problem is None else problem.status
+        self._service.audit.record(
+            Change(
+                subject=self.identity.subject,
+                catalog=self.catalog,
+                operation=f"iceberg.{self._route.run.__name__}",
+                objects=self.objects,
+                status=status,
+                outcome=outcome_of(status),
+                message=problem.message if problem else None,
+                address=client.host if client else None,
+                request_id=self._request.scope.get("state", {}).get("request_id"),
+            )
+        )
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -185,11 +213,6 @@ def _read_query(text: bytes) -> dict[str, str]:
     except ValueError as exc:
         raise InvalidInputError(f"the parameters of the request cannot be read: {exc}") from exc
     return dict(pairs)
-
-
-def _forbidden(message: str) -> Problem:
-    kind = PermissionDeniedError
-    return Problem(kind.http_status, kind.iceberg_type, message)
 
 
 def _no_route(request: Request, matched: Matched) -> Problem:

@@ -14,13 +14,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_to_bytes
 
-from mooring.errors import InvalidNameError, NamespaceNotFoundError
+from mooring.errors import InvalidInputError, InvalidNameError, NamespaceNotFoundError
 from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.namespace.home import AtHome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["SEPARATOR", "Names", "decode_segment", "encodes_spaces_as_plus", "read_parent"]
+    from mooring.namespace.api import Backend
+
+__all__ = [
+    "SEPARATOR",
+    "Names",
+    "decode_segment",
+    "encodes_spaces_as_plus",
+    "names_in",
+    "read_parent",
+]
 
 SEPARATOR = "\x1f"
 _JAVA_VERSION, _JAVA_AGENT, _PYICEBERG = "Apache Iceberg", "Java/", "PyIceberg"
@@ -70,6 +80,29 @@ class Names:
         if namespace.is_root and self.root is not None:
             return [self.root]
         return list(namespace.names)
+
+
+def names_in(backend: Backend, root_namespace: str) -> Names:
+    """Return what names mean in a catalog.
+
+    Args:
+        backend: The catalog.
+        root_namespace: What is to stand for its root, where tables can lie in that.
+
+    Raises:
+        InvalidInputError: the catalog has a namespace of this name.
+    """
+    if backend.levels not in {None, 1} or not isinstance(backend, AtHome):
+        return Names(None)
+    try:
+        backend.describe_namespace(ROOT.child(root_namespace))
+    except NamespaceNotFoundError:
+        return Names(root_namespace)
+    msg = (
+        f"the catalog has a namespace '{root_namespace}', so that this cannot be the name for the"
+        " tables of its root: choose another with --root-namespace"
+    )
+    raise InvalidInputError(msg)
 
 
 def encodes_spaces_as_plus(headers: Mapping[str, str]) -> bool:

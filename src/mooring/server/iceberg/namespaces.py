@@ -74,8 +74,14 @@ def _list(call: Call, parent: ObjectId, *, with_root: bool) -> Answer:
         return names[:limit]
 
     names, token = take(call, list_names)
-    shown = [[*parent.names, name] for name in names]
+    shown = [[*parent.names, name] for name in names if _is_seen(call, parent.child(name))]
     return Answer({"namespaces": shown, "next-page-token": token})
+
+
+def _is_seen(call: Call, namespace: ObjectId) -> bool:
+    if namespace.names == (call.names.root,):
+        return call.identity.role_in(call.catalog) is not None
+    return call.identity.sees(call.catalog, namespace)
 
 
 def create_namespace(call: Call) -> Answer:

@@ -1,7 +1,8 @@
 """The operations of the protocol: where each is, who may call it, and how it may fail.
 
 Paths are matched as they were sent, before they are decoded, so that a name may hold whatever a
-path is made of. A prefix before `namespaces` and the like is accepted and means nothing.
+path is made of. A prefix before `namespaces` and the like is the catalog's name where there are
+several, and else means nothing.
 
 Spec: iceberg-rest-openapi, "paths".
 """
@@ -99,14 +100,15 @@ def _refusal(
 
 
 def _config(call: Call) -> Answer:
-    """Tell clients what is served; nothing needs to be configured, whatever warehouse is named."""
+    """Tell clients what is served; of several catalogs each has its name in all paths."""
     vends = call.settings.vend_credentials
     served = [
         route.endpoint
         for route in ROUTES
         if route.served and (vends or route.run is not tables.load_credentials)
     ]
-    return Answer({"defaults": {}, "overrides": {}, "endpoints": served})
+    prefix = {} if call.is_only else {"prefix": call.catalog}
+    return Answer({"defaults": {}, "overrides": prefix, "endpoints": served})
 
 
 ROUTES: Sequence[Route] = (

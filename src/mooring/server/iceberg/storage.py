@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mooring.server.settings import Role
+from mooring.server.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mooring.identifiers import ObjectId
     from mooring.namespace.api import TableInfo
     from mooring.server.iceberg.calls import Call
 
@@ -61,9 +62,10 @@ def settings_of(info: TableInfo) -> dict[str, str]:
     return found
 
 
-def vends_to(call: Call) -> bool:
+def vends_to(call: Call, table: ObjectId) -> bool:
     """Whether whoever asks may have the credentials of the store."""
-    return call.settings.vend_credentials and call.identity.role is Role.WRITER
+    may_write = call.identity.may(Role.WRITER, call.catalog, table)
+    return call.settings.vend_credentials and may_write
 
 
 def credentials_of(info: TableInfo, location: str) -> list[dict[str, Any]]:

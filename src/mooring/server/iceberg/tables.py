@@ -59,7 +59,11 @@ def list_tables(call: Call) -> Answer:
         lambda after, limit: call.backend.list_tables(namespace, after=after, limit=limit),
     )
     above = call.names.show(namespace)
-    found = [{"namespace": above, "name": name} for name in names]
+    found = [
+        {"namespace": above, "name": name}
+        for name in names
+        if call.identity.role_in(call.catalog, namespace.child(name))
+    ]
     return Answer({"identifiers": found, "next-page-token": token})
 
 
@@ -83,7 +87,7 @@ def answer_with(call: Call, info: TableInfo, *, refs_only: bool = False) -> Answ
         "metadata": derive(call.backend, info, refs_only=refs_only),
         "config": settings_of(info),
     }
-    if call.wants_credentials and vends_to(call):
+    if call.wants_credentials and vends_to(call, info.id):
         vended = credentials_of(info, found["metadata"]["location"])
         found["storage-credentials"] = vended
         # PyIceberg chooses among them by the location of the metadata, which there is none of.
@@ -130,7 +134,7 @@ def rename_table(call: Call) -> Answer:
 def load_credentials(call: Call) -> Answer:
     """Hand out the credentials of the store that a table lies in."""
     info = call.backend.describe_table(call.table)
-    if not vends_to(call):
+    if not vends_to(call, info.id):
         raise UnsupportedError(
             "this server hands out no credentials, or only to writers: bring your own for"
             f" '{info.location}', or serve with --vend-credentials"

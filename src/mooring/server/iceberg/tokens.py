@@ -13,8 +13,8 @@ import binascii
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus
 
-from mooring.server.auth import Identity
 from mooring.server.iceberg.calls import Answer
+from mooring.server.roles import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,4 @@
+"""Lance's REST protocol, over any implementation of Lance's namespaces.
+
+Spec: lance-rest-openapi.
+"""
