@@ -17,6 +17,7 @@ BENCHES = (
     "metastore",
     "operations",
     "requests",
+    "server",
     "spark",
     "startup",
     "tables",

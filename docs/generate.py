@@ -1,18 +1,19 @@
 # ruff: noqa: INP001  # a script, not a package
-"""The parts of the reference that the code writes: errors, operations, the Python interface.
+"""The parts of the reference that the code writes: errors, operations, the Python interface, REST.
 
-``python docs/generate.py`` brings errors.md, operations.md and python-api.md in docs/reference up
-to date. What stands above the marker is written by hand, everything below it comes from the code;
-a test holds the files to it.
+``python docs/generate.py`` brings errors.md, operations.md, python-api.md and mooring-rest.md in
+docs/reference up to date. What stands above the marker is written by hand, everything below it
+comes from the code; a test holds the files to it. mooring-rest.json is written whole.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mooring
 from mooring import errors, metastore
@@ -22,6 +23,7 @@ from mooring.metastore.transaction import Found, Transaction
 from mooring.namespace.api import Change, PurgeReport, TableInfo
 from mooring.namespace.lance import LanceAdapter
 from mooring.namespace.states import DroppedTable
+from mooring.server.mooring.document import make_document
 from mooring.survey import COLUMNS, compare
 from mooring.tables.api import VersionRecord
 from mooring.tables.backfill import Backfilled
@@ -135,6 +137,7 @@ def render_api() -> str:
         ),
         _entry("mooring.MetastoreNamespace", mooring.MetastoreNamespace, level=2),
         _entry("mooring.IcebergNamespace", mooring.IcebergNamespace, level=2),
+        _entry("mooring.RemoteNamespace", mooring.RemoteNamespace, level=2),
         _entry("mooring.DirectoryNamespace", mooring.DirectoryNamespace, level=2),
         *(
             method
@@ -232,8 +235,76 @@ def render_operations() -> str:
     return "\n".join(lines) + "\n"
 
 
+# -- Mooring's own REST interface ----------------------------------------------------------------
+
+
+def render_rest() -> str:
+    """Write every address with what it takes and gives, and then all shapes."""
+    document = make_document()
+    schemas = document["components"]["schemas"]
+    lines = ["| address | role | what it does | takes | gives |", "|---|---|---|---|---|"]
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            takes = _shape_in(told.get("requestBody", {}))
+            gives = _shape_in(told["responses"]["200"])
+            role = told.get("x-mooring-role", "anybody")
+            cells = [f"`{method.upper()} {path}`", role, told["summary"], takes, gives]
+            lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "## Parameters", "", "| address | parameter | meaning |", "|---|---|---|"]
+    lines += [
+        f"| `{path}` | `{one['name']}` | {one['description']} |"
+        for path, methods in document["paths"].items()
+        for told in methods.values()
+        for one in told.get("parameters", ())
+        if one["in"] != "path" and one["name"] != "delimiter"
+    ]
+    lines += ["", "## Shapes", ""]
+    for name, schema in schemas.items():
+        lines += [f"### {name}", "", f"{schema.get('description', '')}", "", *_fields_of(schema)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _shape_in(told: dict[str, Any]) -> str:
+    """Name the shape of a body; of other media their type."""
+    for media, content in told.get("content", {}).items():
+        if "$ref" in content["schema"]:
+            return _type_of(content["schema"])
+        return f"`{media}`"
+    return ""
+
+
+def _fields_of(schema: dict[str, Any]) -> list[str]:
+    if not schema.get("properties"):
+        return []
+    rows = [
+        f"| `{name}` | {_type_of(one)} | {'' if name in schema['required'] else 'may be absent'} |"
+        f" {one.get('description', '')} |"
+        for name, one in schema["properties"].items()
+    ]
+    return ["| field | type | | meaning |", "|---|---|---|---|", *rows, ""]
+
+
+def _type_of(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return _shape_link(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_type_of(one) for one in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_type_of(schema['items'])}"
+    if schema.get("type") == "object" and schema.get("additionalProperties"):
+        return f"map to {_type_of(schema['additionalProperties'])}"
+    return str(schema.get("type", "anything"))
+
+
+def _shape_link(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
+
+
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "reference/errors.md": render_errors,
+    "reference/mooring-rest.md": render_rest,
     "reference/operations.md": render_operations,
     "reference/python-api.md": render_api,
 }
@@ -245,6 +316,8 @@ def main() -> None:
         path = _HERE / name
         path.write_text(update(path.read_text(encoding="utf-8"), render), encoding="utf-8")
         sys.stdout.write(f"{path} is up to date\n")
+    published = json.dumps(make_document(), indent=2, ensure_ascii=False)
+    (_HERE / "reference/mooring-rest.json").write_text(f"{published}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -118,12 +118,15 @@ def _kind_of(environ: dict[str, str]) -> str:
 
 
 @contextmanager
-def run_seaweedfs(directory: Path, iceberg_port: int = 0) -> Iterator[S3Server]:
+def run_seaweedfs(
+    directory: Path, iceberg_port: int = 0, lance_port: int = 0
+) -> Iterator[S3Server]:
     """Run SeaweedFS: master, volume, filer and S3 gateway in one process.
 
     Args:
         directory: Where its files lie.
         iceberg_port: Where its Iceberg catalog listens; there is none at 0.
+        lance_port: Where its Lance REST listens; there is none at 0.
     """
     config = directory / "s3.json"
     identity = {
@@ -155,7 +158,7 @@ def run_seaweedfs(directory: Path, iceberg_port: int = 0) -> Iterator[S3Server]:
         f"-s3.port={(port := next(ports))}",
         f"-s3.port.grpc={next(ports)}",
         f"-s3.port.iceberg={iceberg_port}",
-        "-s3.port.lance=0",
+        f"-s3.port.lance={lance_port}",
         f"-s3.config={config}",
     ]
     with _process(command, directory / "weed.log", cwd=directory):

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from mooring import errors
     from mooring.catalog import Catalog
     from mooring.namespace.states import Exists, NotFound, SoftDeleted
-    from mooring.namespaces import DirectoryNamespace, IcebergNamespace, MetastoreNamespace
+    from mooring.namespaces import (
+        DirectoryNamespace,
+        IcebergNamespace,
+        MetastoreNamespace,
+        RemoteNamespace,
+    )
     from mooring.opening import connect
     from mooring.table import Table
 
@@ -20,6 +25,7 @@ __all__ = [
     "IcebergNamespace",
     "MetastoreNamespace",
     "NotFound",
+    "RemoteNamespace",
     "SoftDeleted",
     "Table",
     "__version__",
@@ -38,6 +44,7 @@ _HOMES = {
     "IcebergNamespace": "mooring.namespaces",
     "MetastoreNamespace": "mooring.namespaces",
     "NotFound": "mooring.namespace.states",
+    "RemoteNamespace": "mooring.namespaces",
     "SoftDeleted": "mooring.namespace.states",
     "Table": "mooring.table",
     "connect": "mooring.opening",

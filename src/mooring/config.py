@@ -64,9 +64,12 @@ _DEFAULTS = {
 _PREFIX = "MOORING_"
 _STORAGE_PREFIX = "MOORING_STORAGE__"
 _CONF_PREFIX = "MOORING_SPARK_CONF__"
-# Options of an Iceberg catalog are options of the store that begin so; variables have no dots.
-_ICEBERG_PREFIX, _ICEBERG_OPTION = "MOORING_ICEBERG_", "iceberg."
-_ICEBERG_SCHEME = "iceberg+"
+# Options of catalogs that servers keep are options of the store that begin so; variables have no
+# dots. By the beginning of such a catalog's address.
+_SERVERS = {
+    "iceberg+": ("MOORING_ICEBERG_", "iceberg."),
+    "lance+": ("MOORING_LANCE_", "lance."),
+}
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SECRET_WORDS = (
     "secret",
@@ -76,14 +79,16 @@ _SECRET_WORDS = (
     "access_key",
     "account_key",
     "sas",
+    "api_key",
     "iceberg_header",
+    "lance_header",
 )
 # Settings that may hold a user and a password.
 _URIS = ("catalog", "spark_master")
 _MASK = "****"
 _USER_OF_URI = re.compile(r"(?<=://)[^/\s'\"]+(?=@)")
 _SECRET_OF_URI = re.compile(
-    r"(?i)([;&?](?:header\.[\w-]+|[\w.-]*(?:token|password|secret|credential))=)[^;&\s'\"]+"
+    r"(?i)([;&?](?:header\.[\w-]+|[\w.-]*(?:token|password|secret|credential|api_key))=)[^;&\s'\"]+"
 )
 
 
@@ -164,8 +169,7 @@ def resolve(flags: Layer, environ: Mapping[str, str]) -> Config:
     profiles = load_profiles(config_path(environ))
     profile = profiles.get(named or DEFAULT_PROFILE, Layer("profile"))
     above = flags.values.get("catalog") or environment.values.get("catalog")
-    if not (above or profile.values.get("catalog") or "").startswith(_ICEBERG_SCHEME):
-        environment = _without_iceberg(environment)
+    environment = _for_server(environment, above or profile.values.get("catalog") or "")
     if named is None and above is not None:
         profile = _without_catalog(profile, above)
     layers = (flags, environment, profile, Layer("default", _DEFAULTS))
@@ -249,9 +253,10 @@ def _read_environment(environ: Mapping[str, str]) -> Layer:
         if key.startswith(_STORAGE_PREFIX)
     }
     storage |= {
-        _ICEBERG_OPTION + key.removeprefix(_ICEBERG_PREFIX).lower(): value
+        option + key.removeprefix(prefix).lower(): value
+        for prefix, option in _SERVERS.values()
         for key, value in environ.items()
-        if key.startswith(_ICEBERG_PREFIX) and value
+        if key.startswith(prefix) and value
     }
     # Names of variables have no dots, and the keys of Spark are full of them.
     spark = {
@@ -315,12 +320,13 @@ def _say_missing(name: str, profiles: Mapping[str, Layer]) -> str:
     return f"there is no profile '{name}' (there are: {there_are}); {make}"
 
 
-def _without_iceberg(environment: Layer) -> Layer:
-    """Leave out what the environment says about an Iceberg catalog, where another kind is used."""
+def _for_server(environment: Layer, catalog: str) -> Layer:
+    """Leave out what the environment says about servers of another kind than the catalog's."""
+    others = tuple(
+        option for scheme, (_, option) in _SERVERS.items() if not catalog.startswith(scheme)
+    )
     storage = {
-        key: value
-        for key, value in environment.storage.items()
-        if not key.startswith(_ICEBERG_OPTION)
+        key: value for key, value in environment.storage.items() if not key.startswith(others)
     }
     return replace(environment, storage=storage)
 

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from mooring.iceberg.backend import IcebergBackend
     from mooring.metastore.backend import MetastoreBackend
     from mooring.opening import DirectoryBackend
+    from mooring.remote.backend import RemoteBackend
 
-__all__ = ["DirectoryNamespace", "IcebergNamespace", "MetastoreNamespace"]
+    AnyBackend = DirectoryBackend | MetastoreBackend | IcebergBackend | RemoteBackend
+
+__all__ = ["DirectoryNamespace", "IcebergNamespace", "MetastoreNamespace", "RemoteNamespace"]
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _STORAGE = "storage."
@@ -72,16 +75,14 @@ class _FromProperties(LanceAdapter):
     def _where(
         self,
         properties: dict[str, str],
-        backend: DirectoryBackend | MetastoreBackend | IcebergBackend,
+        backend: AnyBackend,
     ) -> str:
         """Tell where the catalog is, for messages and Lance's caches."""
         del properties
         return cast("DirectoryBackend | MetastoreBackend", backend).store.location("")
 
     @abstractmethod
-    def _open(
-        self, properties: dict[str, str], options: dict[str, str]
-    ) -> DirectoryBackend | MetastoreBackend | IcebergBackend:
+    def _open(self, properties: dict[str, str], options: dict[str, str]) -> AnyBackend:
         """Open the catalog."""
 
 
@@ -204,7 +205,7 @@ class IcebergNamespace(_FromProperties):
     def _where(
         self,
         properties: dict[str, str],
-        backend: DirectoryBackend | MetastoreBackend | IcebergBackend,
+        backend: AnyBackend,
     ) -> str:
         del backend
         warehouse = properties.get("warehouse")
@@ -213,17 +214,90 @@ class IcebergNamespace(_FromProperties):
     def _open(self, properties: dict[str, str], options: dict[str, str]) -> IcebergBackend:
         from mooring.iceberg.opening import open_iceberg
 
-        own = {
-            key: value
-            for key, value in properties.items()
-            if key not in {"read_only", "author"} and not key.startswith(_STORAGE)
-        }
+        own = _own(properties)
         return open_iceberg(
             {**own, "uri": own["uri"].removeprefix("iceberg+")},
             options,
             read_only=_flag(properties, "read_only", default=False),
             author=properties.get("author") or current_author(),
         )
+
+
+class RemoteNamespace(_FromProperties):
+    """What a Lance REST server keeps, with all that Mooring's servers have beside Lance REST.
+
+    Properties, all strings:
+        uri: The address of the server, as in ``http://host:8765/lance``.
+        delimiter: What joins the names of identifiers in paths; ``$`` by default.
+        mooring_uri: Where the server has what Lance REST has no route for; beside ``/lance`` unless
+            given, ``none`` for nowhere.
+        token: A bearer token.
+        credential: ``id:secret``; sent as it is unless somebody gives tokens for it.
+        oauth2_server_uri: Who gives tokens for the credential, by OAuth2.
+        scope: What tokens are asked for; ``catalog`` by default.
+        api_key: Sent as ``x-api-key``.
+        ca_file: The authorities whose certificates count.
+        client_cert, client_key: What is shown to the server.
+        verify: Whether the server's certificate is looked at; ``true`` by default.
+        timeout_s: How long an answer may take, in seconds; 30 by default.
+        page_size: How many names are asked for at once; 1000 by default.
+        delegation: Ask the server for credentials of the storage; ``true`` by default.
+        read_only: Refuse every change.
+        author: In whose name tables are written; the server's records name whom it knows.
+        header.*: Sent with every request.
+        storage.*: Options of the store, named as Lance names them.
+    """
+
+    _needed = "uri"
+    _need = "the address of a Lance REST server, as in 'https://host/lance'"
+    _known = frozenset(
+        {
+            "api_key",
+            "author",
+            "ca_file",
+            "client_cert",
+            "client_key",
+            "credential",
+            "delegation",
+            "delimiter",
+            "mooring_uri",
+            "oauth2_server_uri",
+            "page_size",
+            "read_only",
+            "scope",
+            "timeout_s",
+            "token",
+            "uri",
+            "verify",
+        }
+    )
+
+    def _knows(self, key: str) -> bool:
+        return super()._knows(key) or key.startswith("header.")
+
+    def _where(self, properties: dict[str, str], backend: AnyBackend) -> str:
+        del backend
+        return mask_uris(properties["uri"])
+
+    def _open(self, properties: dict[str, str], options: dict[str, str]) -> RemoteBackend:
+        from mooring.remote.opening import open_remote
+
+        own = _own(properties)
+        return open_remote(
+            {**own, "uri": own["uri"].removeprefix("lance+")},
+            options,
+            read_only=_flag(properties, "read_only", default=False),
+            author=properties.get("author") or current_author(),
+        )
+
+
+def _own(properties: dict[str, str]) -> dict[str, str]:
+    """Return what says how a server is reached."""
+    return {
+        key: value
+        for key, value in properties.items()
+        if key not in {"read_only", "author"} and not key.startswith(_STORAGE)
+    }
 
 
 def _rebuild(kind: type[_FromProperties], properties: dict[str, str]) -> _FromProperties:

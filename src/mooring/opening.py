@@ -14,7 +14,7 @@ from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest import MANIFEST_DIR
 from mooring.directory.manifest_backend import ManifestBackend
 from mooring.directory.sharing import share_manifest
-from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.errors import InvalidInputError
 from mooring.namespace.home import Home
 from mooring.namespace.settings import METASTORE
 from mooring.store import open_store
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from mooring.iceberg.backend import IcebergBackend
     from mooring.metastore.backend import MetastoreBackend
     from mooring.metastore.recognition import Layout
+    from mooring.remote.backend import RemoteBackend
 
 __all__ = [
     "ICEBERG_SCHEME",
     "METASTORE_SCHEME",
+    "REMOTE_SCHEME",
     "DirectoryBackend",
     "StoredBackend",
     "connect",
@@ -36,17 +38,17 @@ __all__ = [
     "open_directory",
     "open_iceberg",
     "open_metastore",
+    "open_remote",
 ]
 
 DirectoryBackend: TypeAlias = CompatBackend | ListingBackend | ManifestBackend
 StoredBackend: TypeAlias = "DirectoryBackend | MetastoreBackend"
 
-# Kinds of catalogs that the contract names and this release does not open yet.
-_LATER = ("lance+",)
 METASTORE_SCHEME = "metastore+"
 ICEBERG_SCHEME = "iceberg+"
-# What storage options begin with that are properties of an Iceberg catalog.
-_ICEBERG = "iceberg."
+REMOTE_SCHEME = "lance+"
+# What storage options begin with that are properties of a catalog that a server keeps.
+_ICEBERG, _LANCE = "iceberg.", "lance."
 
 
 def connect(
@@ -66,14 +68,16 @@ def connect(
     Args:
         uri: A path, or an ``s3://``, ``gs://`` or ``az://`` URI, of a directory of Lance tables;
             ``metastore+`` before it opens a metastore instead. ``iceberg+http://`` or
-            ``iceberg+https://`` opens an Iceberg REST catalog; what follows ``?`` are properties of
-            it, as in ``?warehouse=lake&managed_by=impl``.
+            ``iceberg+https://`` opens an Iceberg REST catalog, ``lance+http://`` or
+            ``lance+https://`` what any Lance REST server keeps; what follows ``?`` are properties
+            of it, as in ``?warehouse=lake&managed_by=impl``.
         read_only: Refuse every change, and ask for no permission to write.
         author: In whose name changes are recorded; ``MOORING_USER`` or the user of the operating
             system unless given.
         storage_options: Credentials and settings of the store, named as Lance names them. Those
             that begin with ``iceberg.`` are properties of an Iceberg catalog: ``iceberg.token``,
-            ``iceberg.credential``, ``iceberg.root``.
+            ``iceberg.credential``, ``iceberg.root``; those that begin with ``lance.``, of a Lance
+            REST server: ``lance.token``, ``lance.credential``, ``lance.api_key``.
         manifest_enabled: Use the catalog's manifest, which namespaces and renames need.
         dir_listing_enabled: Find root tables by their `<name>.lance` directories, too.
         managed_versioning: Tell Lance to commit through the catalog, for whoever opens a table
@@ -86,7 +90,7 @@ def connect(
         InvalidInputError: the URI or an option makes no sense.
         ConflictError: the metastore is of another dialect.
         CatalogFormatError: the catalog is newer than this release.
-        UnsupportedError: this release does not open that kind of catalog.
+        MissingExtraError: what speaks to servers is not installed.
     """
     text = os.fspath(uri)
     given: dict[str, Any] = {
@@ -99,21 +103,14 @@ def connect(
         "dialect": dialect,
         "beside_others": beside_others,
     }
-    if text.startswith(_LATER):
-        kind = text.partition("+")[0]
-        msg = f"this release opens directories, metastores and Iceberg catalogs, not '{kind}+' yet"
-        raise UnsupportedError(msg)
-    if text.startswith(ICEBERG_SCHEME):
+    if text.startswith((ICEBERG_SCHEME, REMOTE_SCHEME)):
         if not (manifest_enabled and dir_listing_enabled) or dialect or beside_others:
-            msg = "an Iceberg catalog has neither a manifest, a listing nor a dialect to choose"
+            msg = "what a server keeps has neither a manifest, a listing nor a dialect to choose"
             raise InvalidInputError(msg)
-        iceberg = open_iceberg(
-            text.removeprefix(ICEBERG_SCHEME),
-            storage_options or {},
-            read_only=read_only,
-            author=author,
-        )
-        return Catalog(iceberg, text, given)
+        scheme, _, address = text.partition("+")
+        open_kept = open_iceberg if f"{scheme}+" == ICEBERG_SCHEME else open_remote
+        kept = open_kept(address, storage_options or {}, read_only=read_only, author=author)
+        return Catalog(kept, text, given)
     if text.startswith(METASTORE_SCHEME):
         root = text.removeprefix(METASTORE_SCHEME)
         if not (manifest_enabled and dir_listing_enabled):
@@ -232,18 +229,45 @@ def open_iceberg(
     """
     from mooring.iceberg.opening import open_iceberg as open_backend  # what directories need not
 
-    address, _, query = uri.partition("?")
-    storage = {key: value for key, value in options.items() if not key.startswith(_ICEBERG)}
-    properties = {
-        "uri": address,
-        **dict(parse_qsl(query, keep_blank_values=True)),
-        **{
-            key.removeprefix(_ICEBERG): value
-            for key, value in options.items()
-            if key.startswith(_ICEBERG)
-        },
-    }
+    properties, storage = _split(uri, options, _ICEBERG)
     return open_backend(properties, storage, author=author or current_author(), read_only=read_only)
+
+
+def open_remote(
+    uri: str,
+    options: Mapping[str, str],
+    *,
+    read_only: bool = False,
+    author: str | None = None,
+) -> RemoteBackend:
+    """Open the backend of what a Lance REST server keeps; nothing is asked of it yet.
+
+    Args:
+        uri: The server's address; what follows ``?`` are properties.
+        options: Storage options, and properties that begin with ``lance.``.
+        read_only: Refuse every change.
+        author: In whose name tables are written.
+
+    Raises:
+        InvalidInputError: a property is unknown or makes no sense.
+        MissingExtraError: what speaks to servers is not installed.
+    """
+    from mooring.remote.opening import open_remote as open_backend  # what directories need not
+
+    properties, storage = _split(uri, options, _LANCE)
+    return open_backend(properties, storage, author=author or current_author(), read_only=read_only)
+
+
+def _split(
+    uri: str, options: Mapping[str, str], mark: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Tell properties of a server from options of the storage behind it."""
+    address, _, query = uri.partition("?")
+    storage = {key: value for key, value in options.items() if not key.startswith(mark)}
+    given = {
+        key.removeprefix(mark): value for key, value in options.items() if key.startswith(mark)
+    }
+    return {"uri": address, **dict(parse_qsl(query, keep_blank_values=True)), **given}, storage
 
 
 def _parse_dialect(name: str | None) -> Layout | None:

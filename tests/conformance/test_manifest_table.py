@@ -19,6 +19,7 @@ import pytest
 
 import mooring
 from mooring.directory.entries import make_row
+from mooring.directory.manifest import Manifest
 from mooring.errors import (
     CatalogFormatError,
     InvalidInputError,
@@ -26,12 +27,13 @@ from mooring.errors import (
     NamespaceNotFoundError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
+    TableNotFoundError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.states import Exists, NotFound
 from mooring.store.scripted import ScriptedStore
-from mooring.tables.manifest import TABLE, ManifestRow
+from mooring.tables.manifest import BY, NAMESPACE, TABLE, ManifestRow
 from tests.conformance.meanwhile import MANIFEST_COMMIT, Meanwhile
 from tests.lakes import rows, table_id
 
@@ -267,7 +269,7 @@ class _UntilAllWait:
             return
         self.holding.set()
         deadline = time.monotonic() + 30
-        while len(self.manifest._waiting) < self._others:
+        while self.manifest.shared.waiting < self._others:
             assert time.monotonic() < deadline, "the others never came"
             threading.Event().wait(0.001)
 
@@ -302,16 +304,75 @@ def test_one_refused_change_does_not_keep_others_of_its_commit(lake):
 
 
 def test_clients_of_one_process_share_a_manifest(tmp_path):
-    """Threads with a client each commit together, too."""
-    one, other = mooring.connect(tmp_path), mooring.connect(tmp_path)
-    assert one.backend.manifest is other.backend.manifest
-    namespace = mooring.DirectoryNamespace(root=str(tmp_path))
-    assert namespace._backend.manifest is one.backend.manifest
-    for differs in (
-        mooring.connect(tmp_path, author="somebody else"),
-        mooring.connect(tmp_path / "elsewhere"),
+    """Threads with a client each commit together, too, in whatever names."""
+    one = mooring.connect(tmp_path).backend.manifest
+    for alike in (
+        mooring.connect(tmp_path).backend.manifest,
+        mooring.DirectoryNamespace(root=str(tmp_path))._backend.manifest,
+        mooring.connect(tmp_path, author="somebody else").backend.manifest,
     ):
-        assert differs.backend.manifest is not one.backend.manifest
+        assert alike.shared is one.shared
+    elsewhere = mooring.connect(tmp_path / "elsewhere").backend.manifest
+    assert elsewhere.shared is not one.shared
+
+
+def test_a_commit_names_all_whose_changes_it_holds(lake):
+    """Issue 9, deliver 3: "concurrent changes of many clients share commits"."""
+    gate = _UntilAllWait(3)
+    backend = lake.open(store=ScriptedStore(lake.store, gate), author="first")
+    gate.manifest = backend.manifest
+    backend.list_tables(NS)
+    gate.armed = True
+
+    def create(author: str) -> None:
+        manifest = Manifest(backend.manifest.shared, author)
+        manifest.change(lambda draft: _put(draft, make_row(f"ns${author}", NAMESPACE, None, {})))
+
+    def refuse() -> None:
+        Manifest(backend.manifest.shared, "eve").change(lambda draft: draft.require_table("ns$no"))
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(create, "first")
+        assert gate.holding.wait(30), "nothing was committed"
+        others = [pool.submit(refuse), pool.submit(create, "bo"), pool.submit(create, "ada")]
+        first.result()
+        with pytest.raises(TableNotFoundError):
+            others.pop(0).result()
+        for other in others:
+            other.result()
+    dataset = _open(lake)
+    commits = [dataset.read_transaction(dataset.version - back) for back in (1, 0)]
+    names = [commit.transaction_properties[BY] for commit in commits]
+    assert names == ["first", "ada, bo"]
+
+
+def _put(draft, row: ManifestRow) -> None:
+    draft.require_free(row.object_id)
+    draft.put(row)
+
+
+def test_a_plan_with_a_defect_fails_alone(lake):
+    """Others of the same commit are neither lost nor told that they were committed."""
+    gate = _UntilAllWait(2)
+    backend = lake.open(store=ScriptedStore(lake.store, gate))
+    gate.manifest = backend.manifest
+    backend.list_tables(NS)
+    gate.armed = True
+
+    def break_down(draft) -> None:
+        draft.put(make_row("ns$half", NAMESPACE, None, {}))
+        raise ZeroDivisionError
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(backend.create_namespace, table_id("ns", "first"), {})
+        assert gate.holding.wait(30), "nothing was committed"
+        broken = pool.submit(backend.manifest.change, break_down)
+        good = pool.submit(backend.create_namespace, table_id("ns", "good"), {})
+        first.result()
+        good.result()
+        with pytest.raises(ZeroDivisionError):
+            broken.result()
+    assert lake.open().list_namespaces(NS) == ["first", "good"]
 
 
 def test_24_threads_with_a_client_each_lose_nothing(lake):
@@ -622,6 +683,6 @@ def test_the_first_page_of_a_client_leaves_the_rest_of_the_catalog_alone(lake):
     assert fresh.list_tables(NS, limit=2) == ["a", "b'"]
     assert fresh.list_tables(NS, after="b'", limit=10) == ["c%", "漢字"]
     assert fresh.list_namespaces(NS, limit=10) == ["deeper"]
-    assert fresh.manifest._version == 0
+    assert fresh.manifest.shared._version == 0
     with pytest.raises(NamespaceNotFoundError):
         lake.open().list_tables(table_id("nothing"), limit=1)

@@ -129,6 +129,7 @@ OF_DECLARED = (
     "list_table_branches",
     "list_table_tags",
     "list_table_versions",
+    "merge_insert_into_table",
     "rename_table",
     "table_exists",
 )
@@ -433,6 +434,7 @@ def _bodies() -> list[Wrong]:
             wrong(why, "insert_into_table", INVALID, body, id=["declared"]),
             wrong(why, "insert_into_table", INVALID, body, branch="dev"),
             wrong(why, "merge_insert_into_table", INVALID, body, **MERGE),
+            wrong(why, "merge_insert_into_table", INVALID, body, id=["declared"], **MERGE),
             wrong(why, "create_table", INVALID, body, id=["new"]),
             wrong(why, "create_table", INVALID, body, mode="overwrite"),
         ]

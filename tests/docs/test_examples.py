@@ -15,11 +15,14 @@ from mooring.server.settings import Client, ServerSettings
 from tests.docs.conftest import mask
 from tests.docs.documents import DOCS, ROOT, blocks_of, commands_of, run
 from tests.own_irc import run_own
+from tests.own_server import run_server
 
 S3_GUIDE = DOCS / "how-to" / "s3-and-credentials.md"
 ICEBERG_GUIDE = DOCS / "how-to" / "iceberg-catalogs.md"
-# The server that the guide speaks of.
+REMOTE_GUIDE = DOCS / "how-to" / "remote-catalogs.md"
+# The servers that the guides speak of.
 _IRC = "https://irc.example.com/iceberg"
+_LANCE_REST = "https://lake.example.com/lance"
 # After assignments of variables or the times of a crontab, up to a redirection.
 _COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ |[\d* ]+ )?\s*(mooring [^>|\n]+)", re.MULTILINE)
 DOCUMENTS = [
@@ -27,7 +30,7 @@ DOCUMENTS = [
     *sorted(
         path
         for path in DOCS.rglob("*.md")
-        if path not in {S3_GUIDE, ICEBERG_GUIDE} and blocks_of(path)
+        if path not in {S3_GUIDE, ICEBERG_GUIDE, REMOTE_GUIDE} and blocks_of(path)
     ),
 ]
 
@@ -90,11 +93,19 @@ def test_examples_on_an_iceberg_catalog_come_true(shell, tmp_path):
         follow(ICEBERG_GUIDE, shell, _IRC, address)
 
 
+def test_examples_on_a_remote_catalog_come_true(shell, tmp_path):
+    """A server of this machine takes the place of the team's."""
+    catalog = mooring.connect(tmp_path / "served")
+    client = Client.of("ada", "top-secret", Grant(Role.WRITER))
+    with run_server(catalog, ServerSettings(clients=(client,))) as address:
+        follow(REMOTE_GUIDE, shell, _LANCE_REST, f"{address}/lance")
+
+
 def test_command_lines_are_understood():
     """Lines that are only shown have the program's verbs and options."""
     shown = [
         line
-        for path in [*DOCUMENTS, S3_GUIDE, ICEBERG_GUIDE]
+        for path in [*DOCUMENTS, S3_GUIDE, ICEBERG_GUIDE, REMOTE_GUIDE]
         for block in blocks_of(path, "sh", "")
         for line in _COMMAND.findall(block.text)
     ]

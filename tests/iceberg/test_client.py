@@ -172,7 +172,7 @@ def test_what_is_no_address_is_refused(uri):
 
 def test_a_missing_package_is_told_with_what_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    monkeypatch.delitem(sys.modules, "mooring.iceberg.sender", raising=False)
+    monkeypatch.delitem(sys.modules, "mooring.http.sender", raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'mooring\[iceberg\]'"):
         RestClient(ClientSettings("http://127.0.0.1"))
 

@@ -8,10 +8,10 @@ import pytest
 import stamina
 
 from mooring.errors import ServiceUnavailableError, UnauthenticatedError
-from mooring.iceberg.authorization import Authorization, Grant
+from mooring.http.authorization import Authorization, Grant
+from mooring.http.sender import _may_repeat, _read_retry_after
 from mooring.iceberg.client import ClientSettings, LoadedTable, RestClient
 from mooring.iceberg.failures import Ask, Goal
-from mooring.iceberg.sender import _may_repeat, _read_retry_after
 from tests.iceberg.scripted_server import HANG_UP, Reply, error, run_scripted
 from tests.lakes import FakeClock
 

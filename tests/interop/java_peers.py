@@ -1,4 +1,4 @@
-"""Servers of others that run on Java: their jars, and a Java that is new enough.
+"""Peers that run on Java: their jars, and a Java that is new enough.
 
 Both are brought once, beside the project's own environment, and kept.
 """
@@ -21,10 +21,18 @@ from tests.interop.peer import PEERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NotHereError", "find_jar", "find_java"]
+__all__ = ["NotHereError", "find_jar", "find_jars", "find_java"]
 
 REQUIREMENTS = Path(__file__).parent / "java_requirements.txt"
 _MAVEN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>mooring</groupId><artifactId>peer</artifactId><version>1</version>
+  <dependencies><dependency>
+    <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+  </dependency></dependencies>
+</project>
+"""
 _VERSION = re.compile(r'version "(\d+)')
 
 
@@ -47,6 +55,24 @@ def find_jar(artifact: str) -> Path:
         if not found.exists():
             _bring(artifact, found)
     return found
+
+
+def find_jars(artifact: str) -> list[Path]:
+    """Return a jar and all that it needs to run, which Maven brings where they are missing.
+
+    Args:
+        artifact: ``group:name:version``.
+
+    Raises:
+        NotHereError: there is no Maven, or it does not get them.
+    """
+    _, name, version = artifact.split(":")
+    home = PEERS / "jars" / f"{name}-{version}"
+    with _alone("jars"):
+        if not (home / ".ready").exists():
+            _bring_all(artifact, home)
+            (home / ".ready").touch()
+    return sorted(home.glob("*.jar"))
 
 
 def find_java(least: int) -> str:
@@ -73,12 +99,25 @@ def _alone(what: str) -> Iterator[None]:
 
 
 def _bring(artifact: str, target: Path) -> None:
-    if shutil.which("mvn") is None:
-        msg = f"there is no mvn to get {artifact} with"
-        raise NotHereError(msg)
+    _require_maven(artifact)
     arriving = target.parent / "arriving"
     _run(["mvn", "-q", "-B", _MAVEN, f"-Dartifact={artifact}", f"-DoutputDirectory={arriving}"])
     (arriving / target.name).rename(target)
+
+
+def _bring_all(artifact: str, home: Path) -> None:
+    _require_maven(artifact)
+    home.mkdir(parents=True, exist_ok=True)
+    project = home / "pom.xml"
+    project.write_text(_PROJECT.format(*artifact.split(":")))
+    flags = ["-DincludeScope=runtime", f"-DoutputDirectory={home.absolute()}"]
+    _run(["mvn", "-q", "-B", "-f", str(project), f"{_MAVEN}-dependencies", *flags])
+
+
+def _require_maven(artifact: str) -> None:
+    if shutil.which("mvn") is None:
+        msg = f"there is no mvn to get {artifact} with"
+        raise NotHereError(msg)
 
 
 def _packaged_java() -> Path:

@@ -398,7 +398,7 @@ def test_one_of_those_that_wait_together_loses_where_they_interfere(meta):
     second.create(NS.child("same"), Table())
     requests = [Request(txn._record(), frozenset(txn._reads), txn.seq) for txn in (first, second)]
     committer = meta._committer
-    committer._waiting.append(requests[0])
+    committer._line._waiting.append(requests[0])
     with pytest.raises(ConcurrentModificationError, match="ada's commit"):
         committer.commit(requests[1])
     assert requests[0].seq == meta.chain.refresh()

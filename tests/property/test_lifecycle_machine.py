@@ -24,6 +24,7 @@ from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.entries import dropped_id, is_dropped
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.manifest import Manifest
+from mooring.directory.shared_manifest import SharedManifest
 from mooring.errors import (
     MooringError,
     ProtectedError,
@@ -315,9 +316,8 @@ class CompatLifecycle(Lifecycle):
 
     def _open_compat(self) -> CompatBackend:
         home = self._home()
-        manifest = Manifest(
-            self.store, lambda: StoreManifest(self.store, RandomIds()), author="alice"
-        )
+        shared = SharedManifest(self.store, lambda: StoreManifest(self.store, RandomIds()))
+        manifest = Manifest(shared, "alice")
         return CompatBackend(home, manifest=manifest)
 
     def _takes_in(self, name: str) -> bool:

@@ -17,6 +17,7 @@ from mooring.clock import RandomIds
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.manifest import Manifest
 from mooring.directory.manifest_backend import ManifestBackend
+from mooring.directory.shared_manifest import SharedManifest
 from mooring.errors import (
     MooringError,
     NamespaceAlreadyExistsError,
@@ -127,9 +128,8 @@ class Catalog(RuleBasedStateMachine):
 
     def _open(self):
         home = Home(self.store, author="alice", clock=self.clock, tables=self.tables)
-        manifest = Manifest(
-            self.store, lambda: StoreManifest(self.store, RandomIds()), author="alice"
-        )
+        shared = SharedManifest(self.store, lambda: StoreManifest(self.store, RandomIds()))
+        manifest = Manifest(shared, "alice")
         return self.backend_class(home, manifest=manifest)
 
     def _try(self, refusal: type[MooringError] | None, act) -> bool:

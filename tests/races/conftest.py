@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import mooring.directory.manifest
+import mooring.directory.shared_manifest
 import mooring.metastore.chain
 import mooring.metastore.metastore
 import mooring.metastore.transaction
@@ -18,7 +18,7 @@ from .world import OneByOne, seal_of, sealed_copy
 def _no_pauses(monkeypatch):
     """A retry after a lost acknowledgement or a lost race waits for nothing here."""
     monkeypatch.setattr(mooring.store.numbered, "pause", lambda _: None)
-    monkeypatch.setattr(mooring.directory.manifest, "sleep", lambda _: None)
+    monkeypatch.setattr(mooring.directory.shared_manifest, "sleep", lambda _: None)
     monkeypatch.setattr(mooring.metastore.metastore, "pause", lambda _: None)
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.manifest_backend import ManifestBackend
+from mooring.directory.shared_manifest import SharedManifest
 from mooring.errors import TableVersionNotFoundError
 from mooring.identifiers import DELIMITER
 from mooring.namespace.home import Home
@@ -246,4 +247,5 @@ def _home(store, owner: str, *, seals: bool = False) -> Home:
 
 
 def _manifest(home: Home, kind: type) -> Manifest:
-    return Manifest(home.store, lambda: kind(home.store, home.ids), author=home.author)
+    shared = SharedManifest(home.store, lambda: kind(home.store, home.ids))
+    return Manifest(shared, home.author)

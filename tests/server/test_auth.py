@@ -6,21 +6,33 @@ Spec: iceberg-rest-openapi, "getToken", "securitySchemes".
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
+import json
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote_plus
 
 import pytest
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+import mooring
+from mooring.cli.app import app
 from mooring.errors import InvalidInputError, NotFoundError
-from mooring.namespace.api import TableInfo
+from mooring.identifiers import ObjectId
+from mooring.server import doorkeeper
 from mooring.server.access_log import Access, AccessLog
+from mooring.server.app import create_app
 from mooring.server.auth import Authority, Expired
-from mooring.server.credentials_file import is_readable_by_others, read_clients
-from mooring.server.iceberg.storage import credentials_of, settings_of
+from mooring.server.credentials_file import (
+    add_client,
+    is_readable_by_others,
+    make_secret,
+    read_clients,
+    read_credentials,
+    remove_client,
+)
 from mooring.server.roles import ANYBODY, Grant, Identity, Role
-from mooring.server.settings import Client, ServerSettings
-from tests.lakes import COMPAT_DISK, MOTO, FakeClock, Lake, table_id
+from mooring.server.settings import Client, ServerSettings, digest_of
+from tests.lakes import COMPAT_DISK, FakeClock, Lake
 from tests.server.served import Served, kind_of
 
 SECRETS = {"rita": "her secret", "will": "s3cr:et+%20"}
@@ -222,73 +234,40 @@ def test_web_pages_change_nothing_where_nobody_is_asked(compat, guarded):
     assert guarded.post("/namespaces", body, headers=allowed).status_code == 200
 
 
-# -- credentials of the store ---------------------------------------------------------------------
-
-OPTIONS = {
-    "aws_region": "eu-west-1",
-    "aws_endpoint": "http://127.0.0.1:1",
-    "aws_virtual_hosted_style_request": "false",
-    "aws_access_key_id": "an id",
-    "AWS_SECRET_ACCESS_KEY": "a secret",
-    "session_token": "a token",
-    "allow_http": "true",
-}
-
-
-def test_settings_of_the_store_are_told_in_icebergs_words_without_secrets():
-    info = TableInfo(table_id("t"), "s3://b/t.lance", OPTIONS, {})
-    assert settings_of(info) == {
-        "client.region": "eu-west-1",
-        "s3.region": "eu-west-1",
-        "s3.endpoint": "http://127.0.0.1:1",
-        "s3.path-style-access": "true",
-    }
-    (vended,) = credentials_of(info, info.location)
-    assert vended["prefix"] == "s3://b/t.lance"
-    assert vended["config"]["s3.access-key-id"] == "an id"
-    assert vended["config"]["s3.secret-access-key"] == "a secret"
-    assert vended["config"]["s3.session-token"] == "a token"
-    assert credentials_of(replace(info, storage_options={}), "x") == []
-
-
-@pytest.mark.s3
-@pytest.mark.parametrize("vends", [True, False])
-def test_credentials_go_to_writers_that_ask_where_the_server_was_told_to(
-    moto, prefix, clock, vends
-):
-    lake = Lake(MOTO, moto.uri(prefix), moto.options, clock)
-    lake.create("t", [1])
-    (secret,) = [value for key, value in moto.options.items() if "secret" in key.lower()]
-    asking = {"X-Iceberg-Access-Delegation": "remote-signing, Vended-Credentials"}
-    with Served(lake, replace(SETTINGS, vend_credentials=vends)) as served:
-        for client in (READER, WRITER):
-            headers, gets_them = _as(served, client), vends and client is WRITER
-            found = served.get(served.table("t"), headers={**headers, **asking})
-            assert (secret in found.text) is gets_them
-            assert ("storage-credentials" in found.json()) is gets_them
-            assert secret not in served.get(served.table("t"), headers=headers).text
-            credentials = served.get(f"{served.table('t')}/credentials", headers=headers)
-            assert credentials.status_code == (200 if gets_them else 400)
-            assert (secret in credentials.text) is gets_them
-            endpoints = served.get("/config", headers=headers).json()["endpoints"]
-            assert any(one.endswith("/credentials") for one in endpoints) is vends
-
-
 # -- the file -------------------------------------------------------------------------------------
+
+DIGEST = digest_of("a long and random secret")
 
 
 def test_clients_are_read_from_a_file(tmp_path):
     path = tmp_path / "clients.toml"
     path.write_text(
-        '[a]\nid = "rita"\nsecret = "her secret"\n'
-        '[b]\nid = "will"\nsecret = "s3cr:et+%20"\nrole = "writer"\n'
+        f'[a]\nid = "rita"\nsecret_sha256 = "{digest_of(SECRETS["rita"])}"\n'
+        f'[b]\nid = "will"\nsecret_sha256 = "{digest_of(SECRETS["will"])}"\nrole = "writer"\n'
     )
     assert read_clients(path) == (READER, WRITER)
-    assert "her secret" not in repr(read_clients(path))
     path.chmod(0o644)
     assert is_readable_by_others(path)
     path.chmod(0o600)
     assert not is_readable_by_others(path)
+
+
+def test_roles_hold_in_catalogs_and_namespaces(tmp_path):
+    path = tmp_path / "clients.toml"
+    entry = f'[{{0}}]\nid = "{{0}}"\nsecret_sha256 = "{DIGEST}"\n'
+    path.write_text(
+        entry.format("one")
+        + 'role = "admin"\ncatalog = "lake"\nnamespace = "a$b"\n'
+        + entry.format("two")
+        + '[[two.grants]]\nrole = "reader"\n'
+        + '[[two.grants]]\nrole = "writer"\ncatalog = "c"\nnamespace = ["x$y"]\n'
+    )
+    one, two = read_clients(path)
+    assert one.grants == (Grant(Role.ADMIN, "lake", ObjectId(("a", "b"))),)
+    assert two.grants == (Grant(Role.READER), Grant(Role.WRITER, "c", ObjectId(("x$y",))))
+
+
+_GOOD = f'secret_sha256 = "{DIGEST}"'
 
 
 @pytest.mark.parametrize(
@@ -298,12 +277,18 @@ def test_clients_are_read_from_a_file(tmp_path):
         "x",
         "a = 1",
         '[a]\nid = "x"',
-        '[a]\nid = ""\nsecret = "y"',
-        '[a]\nid = "x"\nsecret = ""',
-        '[a]\nid = "x:y"\nsecret = "z"',
-        '[a]\nid = "x"\nsecret = "y"\nrole = "king"',
-        '[a]\nid = "x"\nsecret = "y"\nrolle = "reader"',
-        '[a]\nid = "x"\nsecret = "y"\n[b]\nid = "x"\nsecret = "z"',
+        f'[a]\nid = ""\n{_GOOD}',
+        f'[a]\nid = "x:y"\n{_GOOD}',
+        '[a]\nid = "x"\nsecret_sha256 = ""',
+        '[a]\nid = "x"\nsecret_sha256 = "a long and random secret"',
+        f'[a]\nid = "x"\nsecret_sha256 = "{digest_of("")}"',
+        f'[a]\nid = "x"\n{_GOOD}\nrole = "king"',
+        f'[a]\nid = "x"\n{_GOOD}\nrolle = "reader"',
+        f'[a]\nid = "x"\n{_GOOD}\n[b]\nid = "x"\n{_GOOD}',
+        f'[a]\nid = "x"\n{_GOOD}\ncatalog = ""',
+        f'[a]\nid = "x"\n{_GOOD}\nnamespace = "a$$b"',
+        f'[a]\nid = "x"\n{_GOOD}\nrole = "admin"\n[[a.grants]]\nrole = "reader"',
+        f'[a]\nid = "x"\n{_GOOD}\n[[a.grants]]\ncatalog = "c"',
     ],
 )
 def test_senseless_file_is_refused(tmp_path, text):
@@ -313,6 +298,212 @@ def test_senseless_file_is_refused(tmp_path, text):
         read_clients(path)
 
 
+def test_plain_secret_is_refused_with_how_to_make_a_digest(tmp_path):
+    path = tmp_path / "clients.toml"
+    path.write_text('[a]\nid = "x"\nsecret = "hush"\nrole = "writer"\n')
+    with pytest.raises(InvalidInputError, match="mooring token digest") as refused:
+        read_clients(path)
+    assert "hush" not in str(refused.value)
+
+
 def test_absent_file_is_told(tmp_path):
     with pytest.raises(NotFoundError, match="no credentials file"):
         read_clients(tmp_path / "absent.toml")
+
+
+# -- changing the file ----------------------------------------------------------------------------
+
+
+def _token(*words: object, code: int = 0, given: str | None = None) -> str:
+    done = CliRunner().invoke(app, ["token", *map(str, words)], input=given)
+    assert done.exit_code == code, done.output
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_tokens_are_made_listed_and_revoked_and_only_digests_are_kept(tmp_path):
+    path = tmp_path / "deep" / "clients.toml"
+    shown = _token("create", "etl", "--role", "writer", "--namespace", "a$b", "--file", path)
+    client_id, _, secret = shown.strip().partition(":")
+    assert client_id == "etl"
+    assert len(secret) >= 43
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert secret not in path.read_text()
+    _token("create", "rita", "--catalog", "lake", "--file", path)
+    assert [path.name for path in path.parent.iterdir()] == ["clients.toml"]
+    etl, rita = read_clients(path)
+    assert etl == Client(
+        "etl", digest_of(secret), (Grant(Role.WRITER, None, ObjectId(("a", "b"))),)
+    )
+    assert rita.grants == (Grant(Role.READER, "lake"),)
+    listed = json.loads(_token("list", "--file", path, "-o", "json"))
+    assert [(one["id"], one["role"]) for one in listed] == [("etl", "writer"), ("rita", "reader")]
+    _token("revoke", "etl", "--file", path)
+    assert read_clients(path) == (rita,)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_id_that_is_taken_or_absent_is_told(tmp_path):
+    path = tmp_path / "clients.toml"
+    _token("create", "etl", "--file", path)
+    before = path.read_text()
+    assert "already" in _token("create", "etl", "--file", path, code=4)
+    assert "no client 'x'" in _token("revoke", "x", "--file", path, code=3)
+    assert "colon" in _token("create", "a:b", "--file", path, code=2)
+    assert "no role" in _token("create", "x", "--role", "king", "--file", path, code=2)
+    assert path.read_text() == before
+
+
+def test_what_else_is_in_the_file_stays(tmp_path):
+    path = tmp_path / "clients.toml"
+    path.write_text(
+        f'# ours\n[one]\nid = "one"\n{_GOOD}\n[[one.grants]]\nrole = "reader"\n'
+        f'# theirs\n["o d"]\nid = "two"\n{_GOOD}\n'
+        '[oidc]\nissuer = "https://id.example.com"\naudience = "lake"\n'
+    )
+    _token("create", "oidc", "--file", path)
+    _token("create", 'a b"c', "--file", path)
+    _token("revoke", "one", "--file", path)
+    _token("revoke", "two", "--file", path)
+    assert [client.id for client in read_clients(path)] == ["oidc", 'a b"c']
+    text = path.read_text()
+    assert "# ours" in text
+    assert "# theirs" in text
+    assert read_credentials(path).oidc.issuer == "https://id.example.com"
+
+
+def test_clients_that_are_added_at_the_same_time_are_all_there(tmp_path):
+    path = tmp_path / "clients.toml"
+    made = [Client.of(f"c{number}", make_secret()) for number in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda one: add_client(path, one), made))
+    assert {client.id for client in read_clients(path)} == {client.id for client in made}
+
+
+def test_digest_of_a_secret_from_elsewhere(tmp_path):
+    secret = "4xQmX5fNq0vS0s8f2m1cJx3a"
+    assert _token("digest", given=f"{secret}\n").strip() == digest_of(secret)
+    assert "at least 20" in _token("digest", given="short\n", code=2)
+
+
+# -- a server whose file changes ------------------------------------------------------------------
+
+
+def _add(path, client_id: str, *grants: Grant) -> str:
+    secret = make_secret()
+    add_client(path, Client.of(client_id, secret, *grants))
+    return f"{client_id}:{secret}"
+
+
+class _Running:
+    """A server that asks the clients of a file; each request is one a second later."""
+
+    def __init__(self, lake, path, monkeypatch):
+        monkeypatch.setattr(doorkeeper, "_BETWEEN_S", 0.0)
+        known = read_credentials(path)
+        settings = ServerSettings(clients=known.clients, oidc=known.oidc, credentials_file=path)
+        self._app = create_app(lake.connect(), settings)
+        self.client = TestClient(self._app, base_url="http://x/iceberg/v1")
+
+    def status(self, token: str, path: str = "/config") -> int:
+        return self.client.get(path, headers={"x-api-key": token}).status_code
+
+    def exchange(self, token: str) -> str:
+        client_id, _, secret = token.partition(":")
+        form = {"grant_type": "client_credentials"}
+        form |= {"client_id": client_id, "client_secret": secret}
+        return self.client.post("/oauth/tokens", data=form).json()["access_token"]
+
+
+@pytest.fixture
+def running(tmp_path, clock, monkeypatch):
+    lake = Lake(COMPAT_DISK, str(tmp_path / "lake"), {}, clock)
+    path = tmp_path / "clients.toml"
+    token = _add(path, "etl", Grant(Role.WRITER))
+    return _Running(lake, path, monkeypatch), path, token
+
+
+def test_revoked_client_is_refused_without_a_restart_and_so_are_its_tokens(running):
+    server, path, token = running
+    signed = server.exchange(token)
+    assert server.status(token) == server.status(signed) == 200
+    other = _add(path, "rita")
+    assert server.status(other) == 200
+    remove_client(path, "etl")
+    assert server.status(token) == server.status(signed) == 401
+    assert server.status(other) == 200
+
+
+def test_nobody_is_let_in_when_the_last_client_is_revoked(running):
+    server, path, token = running
+    remove_client(path, "etl")
+    assert server.status(token) == 401
+    assert server.client.get("/config").status_code == 401
+
+
+def test_token_ends_with_the_secret_that_it_was_given_for(running):
+    server, path, token = running
+    signed = server.exchange(token)
+    remove_client(path, "etl")
+    again = _add(path, "etl", Grant(Role.WRITER))
+    assert server.status(again) == 200
+    assert server.status(token) == server.status(signed) == 401
+
+
+@pytest.mark.parametrize("broken", ["[etl", '[etl]\nid = "etl"\nsecret = "plain"\n', None])
+def test_file_that_breaks_changes_nothing_and_is_told(running, broken, caplog):
+    server, path, token = running
+    if broken is None:
+        path.unlink()
+    else:
+        path.write_text(broken)
+    assert server.status(token) == 200
+    assert "goes on with the clients that it knows" in caplog.text
+    path.unlink(missing_ok=True)
+    other = _add(path, "rita")
+    assert (server.status(other), server.status(token)) == (200, 401)
+
+
+def test_role_that_changes_counts_at_once(running):
+    server, path, token = running
+    make = {"json": {"namespace": ["a"]}, "headers": {"x-api-key": token}}
+    assert server.client.post("/namespaces", **make).status_code == 200
+    path.write_text(path.read_text().replace("writer", "reader"))
+    make["json"] = {"namespace": ["b"]}
+    assert server.client.post("/namespaces", **make).status_code == 403
+
+
+# -- names by which the server is addressed -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed", "lets_in"),
+    [
+        ("localhost", (), True),
+        ("localhost:8765", (), True),
+        ("LOCALHOST.:8765", (), True),
+        ("lake.localhost", (), True),
+        ("127.0.0.1:8765", (), True),
+        ("[::1]:8765", (), True),
+        ("192.168.0.7", (), True),
+        ("evil.example", (), False),
+        ("localhost.evil.example", (), False),
+        ("127.0.0.1.evil.example:8765", (), False),
+        ("evillocalhost", (), False),
+        ("", (), False),
+        ("catalog.internal:8765", ("Catalog.Internal",), True),
+        ("evil.example", ("catalog.internal",), False),
+        ("evil.example", ("*",), True),
+    ],
+)
+def test_server_that_asks_nobody_is_addressed_by_names_of_its_own(tmp_path, host, allowed, lets_in):
+    catalog = mooring.connect(tmp_path / "lake")
+    app = create_app(catalog, ServerSettings(allowed_hosts=allowed))
+    client = TestClient(app, base_url="http://x")
+    iceberg = client.get("/iceberg/v1/config", headers={"Host": host})
+    lance = client.get("/lance/v1/table", headers={"Host": host})
+    if lets_in:
+        assert (iceberg.status_code, lance.status_code) == (200, 200)
+        return
+    assert kind_of(iceberg) == (403, "ForbiddenException")
+    assert (lance.status_code, lance.json()["code"]) == (403, 15)
+    assert "--allowed-host" in lance.json()["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -15,12 +16,19 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 import mooring
 from mooring.cli.app import app
+from mooring.cli.served_catalogs import wanted_catalogs
+from mooring.cli.session import Flags, Session
 from mooring.errors import InvalidInputError
 from mooring.server.access_log import Access, write_access
+from mooring.server.app import create_app
+from mooring.server.asked import enter
+from mooring.server.logs import LogFormat, formatter_of
+from mooring.server.metrics import Metrics
 from mooring.server.running import address_of, bind, is_loopback
 from tests.lakes import rows
 
@@ -28,6 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _LIMIT_S = 60
+# Options of the programs that the examples of the server call beside it.
+_OF_OTHERS = {"--no-cache-dir", "--system", "--uid", "--home-dir", "--create-home", "--from"} | {
+    "--interval",
+    "--timeout",
+    "--start-period",
+    "--now",
+    "--file",
+}
 
 
 @pytest.fixture
@@ -66,7 +82,8 @@ def _serving(
 
 
 def test_secrets_are_not_handed_to_anybody(lake):
-    done = CliRunner().invoke(app, ["serve", str(lake), "--vend-credentials", "--port", "0"])
+    words = ["--vend-credentials", "--vend-role", "arn:aws:iam::123456789012:role/lake"]
+    done = CliRunner().invoke(app, ["serve", str(lake), *words, "--port", "0"])
     assert done.exit_code == 2
     assert "--allow-anonymous" in done.output
 
@@ -140,10 +157,78 @@ def test_what_is_wrong_is_told_in_one_line(lake, tmp_path):
     assert "--root-namespace" in _fails(lake, "--port", 0)
 
 
+def test_what_is_wrong_with_several_catalogs_is_told(lake):
+    assert "two catalogs without a name" in _fails(lake, "--catalog", "/elsewhere")
+    assert "two catalogs are named 'default'" in _fails(lake, "--catalog", f"default={lake}")
+    assert "cannot be opened" in _fails("impl+nothing?root=x", "--port", 0)
+    assert "cannot be opened" in _fails("impl+dir?root", "--port", 0)
+    assert "--read-only cannot be kept" in _fails("impl+dir?root=x", "--read-only", "--port", 0)
+    assert "profile 'absent'" in _fails("--catalog", "a=@absent", "--port", 0)
+
+
+def test_catalogs_are_wanted_by_name(lake, monkeypatch):
+    def names(*given: str, uri: str | None = None) -> dict[str, str]:
+        return {one.name: one.shown for one in wanted_catalogs(Session(Flags()), uri, given, "x")}
+
+    monkeypatch.setenv("MOORING_CATALOG", "/of/the/environment")
+    assert names() == {"x": "/of/the/environment"}
+    assert names("a=/one", "b=metastore+/two") == {"a": "/one", "b": "metastore+/two"}
+    assert names("a=/one", uri="/main") == {"x": "/main", "a": "/one"}
+    assert names("./a=/one", "a=s3://u:p@b/c?d=e") == {"x": "./a=/one", "a": "s3://****@b/c?d=e"}
+    assert names("/main", uri="/main") == {"x": "/main"}
+
+
+def test_request_has_the_id_that_was_sent_or_a_new_one(lake):
+    with TestClient(create_app(mooring.connect(lake))) as client:
+        sent = client.post("/lance/v1/table/t/exists", headers={"x-request-id": "Trace-1.2:3_4"})
+        assert sent.headers["x-request-id"] == "Trace-1.2:3_4"
+        failed = client.post("/lance/v1/table/absent/exists", headers={"x-request-id": "abc"})
+        assert failed.json()["instance"] == failed.headers["x-request-id"] == "abc"
+        made = {client.get("/health/live").headers["x-request-id"] for _ in range(3)}
+        assert len(made) == 3
+        for bad in ("two words", "x" * 129, 'quote"', ""):
+            found = client.get("/health/live", headers={"x-request-id": bad})
+            assert re.fullmatch("[0-9a-f]{16}", found.headers["x-request-id"])
+
+
+@pytest.mark.parametrize("form", LogFormat)
+def test_lines_of_the_log_have_the_request_and_are_masked(form):
+    enter({"state": {"request_id": "abc"}})
+    try:
+        bind("s3://ada:hush@b", 0)
+    except InvalidInputError:
+        failure = sys.exc_info()
+    message = "no way to https://h/?token=hush"
+    record = logging.LogRecord("mooring.x", logging.ERROR, "", 1, message, None, failure)
+    text = formatter_of(form).format(record)
+    assert "hush" not in text
+    if form is LogFormat.TEXT:
+        assert " ERROR mooring.x [abc]: no way to https://h/?token=" in text
+        assert "Traceback" in text
+        return
+    line = json.loads(text)
+    assert (line["level"], line["logger"], line["request_id"]) == ("error", "mooring.x", "abc")
+    assert "InvalidInputError" in line["traceback"]
+
+
 def test_missing_package_is_told_with_how_to_install_it(lake, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "mooring.server.running")
     assert "pip install 'mooring[server]'" in _fails(lake, "--port", 0)
+
+
+def test_examples_use_what_there_is():
+    examples = Path(__file__).parents[2] / "examples" / "serve"
+    known = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    for name in ("mooring.service", "Containerfile", "compose.yaml"):
+        used = re.findall(r"(?<=[ \"])--[a-z-]+", (examples / name).read_text())
+        missing = [one for one in set(used) - _OF_OTHERS if one not in known]
+        assert used
+        assert not missing
+    shown = Metrics().render("")[0].decode()
+    alerts = (examples / "alerts.yml").read_text()
+    for metric in re.findall(r"mooring_[a-z_]+", alerts):
+        assert re.search(rf"^# HELP {metric.removesuffix('_bucket')} ", shown, re.MULTILINE)
 
 
 def test_socket_tells_who_can_reach_it():
@@ -169,7 +254,10 @@ def test_access_is_a_line_to_read_on_a_terminal():
         def write(self, text: str) -> None:
             self.text += text
 
+        def flush(self) -> None:
+            pass
+
     terminal = Terminal()
     access = Access("2026-01-01T00:00:00.000+00:00", "GET", "/iceberg/v1", 200, 1.5, None, "::1")
     write_access(access, terminal)
-    assert terminal.text == "2026-01-01T00:00:00.000+00:00 ::1 GET /iceberg/v1 200 1.5 ms\n"
+    assert terminal.text == "2026-01-01T00:00:00.000+00:00 ::1 GET /iceberg/v1 200 1.5 ms -\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mooring
-from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.errors import InvalidInputError
 from mooring.opening import current_author
 from mooring.store import open_store
 from mooring.store.local import LocalStore
@@ -71,9 +71,16 @@ def test_an_unknown_storage_option_is_named():
         open_store("s3://bucket/x", {"aws_region": "us-east-1", "colour": "blue"})
 
 
-def test_kinds_of_catalogs_to_come_are_refused_by_name():
-    with pytest.raises(UnsupportedError, match="lance"):
-        mooring.connect("lance+https://host/x")
+def test_a_remote_catalog_is_opened_without_asking_its_server():
+    catalog = mooring.connect(
+        "lance+https://host.invalid/lance?delimiter=.",
+        storage_options={"lance.credential": "me:secret", "aws_region": "us-east-1"},
+        author="carol",
+    )
+    assert catalog.backend.author == "carol"
+    assert catalog.backend.connection.storage_options == {"aws_region": "us-east-1"}
+    assert catalog.backend.connection.settings.delimiter == "."
+    assert "secret" not in repr(catalog.backend.connection.settings)
 
 
 def test_an_iceberg_catalog_is_opened_without_asking_its_server():

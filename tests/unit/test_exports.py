@@ -17,6 +17,7 @@ LOCKED = [
     "IcebergNamespace",
     "MetastoreNamespace",
     "NotFound",
+    "RemoteNamespace",
     "SoftDeleted",
     "Table",
     "__version__",

@@ -41,9 +41,11 @@ from mooring.cli.commands import (
     table_rows,
     table_upkeep,
     table_versions,
+    token,
     trash,
     txn,
     vacuum,
+    watch,
 )
 from mooring.cli.failures import Invocation
 from mooring.cli.options import group
@@ -107,6 +109,7 @@ app.command("run")(run.run_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
 app.command("serve")(serve.serve_command)
+app.command("watch")(watch.watch_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
@@ -115,6 +118,7 @@ app.add_typer(trash.app, name="trash")
 app.add_typer(txn.app, name="txn")
 app.add_typer(runs.app, name="runs")
 app.add_typer(profile.app, name="profile")
+app.add_typer(token.app, name="token")
 changes_rows.add_to(changes.app)
 lifecycle.add_to(table.app)
 table_query.add_to(table.app)
@@ -150,7 +154,8 @@ def program(
     """Tie names to Lance tables in object storage.
 
     A catalog is a directory of tables: on disk, in S3, Google Cloud Storage or Azure; with
-    metastore+ before it, a metastore; iceberg+http://HOST is an Iceberg REST catalog. Name it
+    metastore+ before it, a metastore; iceberg+http://HOST is an Iceberg REST catalog,
+    lance+http://HOST/lance what a server of Mooring's or another Lance REST server keeps. Name it
     with --catalog, MOORING_CATALOG or a profile. A table t in a namespace a is named a$t, which a
     shell takes in single quotes. Options may stand before or after the verb.
 

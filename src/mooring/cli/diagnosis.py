@@ -17,6 +17,7 @@ from mooring.cli.listing import (
     Listed,
     directory_of,
     is_iceberg,
+    is_remote,
     list_everything,
     stored,
 )
@@ -69,6 +70,8 @@ def diagnose(session: Session, *, write_probe: bool = False) -> list[Finding]:
         catalog = session.open_catalog()
         if is_iceberg(catalog):
             return [*findings, *_iceberg(catalog, write_probe=write_probe)]
+        if is_remote(catalog):
+            return [*findings, *_remote(catalog)]
         backend = stored(catalog)
         root = backend.store.list_dir("")
     except MooringError as exc:
@@ -89,6 +92,12 @@ def _iceberg(catalog: Catalog, *, write_probe: bool) -> Iterator[Finding]:
     from mooring.cli.iceberg_diagnosis import diagnose_iceberg
 
     return diagnose_iceberg(catalog, write_probe=write_probe)
+
+
+def _remote(catalog: Catalog) -> Iterator[Finding]:
+    from mooring.cli.remote_diagnosis import diagnose_remote
+
+    return diagnose_remote(catalog)
 
 
 def _kind(catalog: Catalog, root: Listing) -> Iterator[Finding]:

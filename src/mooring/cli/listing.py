@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mooring.metastore.backend import MetastoreBackend
     from mooring.namespace.states import Standing
     from mooring.opening import DirectoryBackend, StoredBackend
+    from mooring.remote.backend import RemoteBackend
     from mooring.upkeep.stored import WholeBackend
 
 __all__ = [
@@ -29,11 +30,13 @@ __all__ = [
     "UNFINISHED",
     "Listed",
     "as_time",
+    "can_undrop",
     "change_tables",
     "count_below",
     "directory_of",
     "is_below",
     "is_iceberg",
+    "is_remote",
     "kind_of",
     "list_everything",
     "list_namespaces",
@@ -155,7 +158,9 @@ def whole(catalog: Catalog) -> WholeBackend:
     Raises:
         UnsupportedError: the catalog is of another kind.
     """
-    return cast("IcebergBackend", catalog.backend) if is_iceberg(catalog) else stored(catalog)
+    if is_iceberg(catalog) or is_remote(catalog):
+        return cast("IcebergBackend | RemoteBackend", catalog.backend)
+    return stored(catalog)
 
 
 def directory_of(catalog: Catalog) -> DirectoryBackend:
@@ -182,6 +187,20 @@ def is_iceberg(catalog: Catalog) -> bool:
     return catalog.uri.startswith(ICEBERG_SCHEME)
 
 
+def is_remote(catalog: Catalog) -> bool:
+    """Whether a catalog is kept by a Lance REST server."""
+    from mooring.opening import REMOTE_SCHEME
+
+    return catalog.uri.startswith(REMOTE_SCHEME)
+
+
+def can_undrop(catalog: Catalog) -> bool:
+    """Whether what is dropped can come back; what other Lance REST servers do is theirs to say."""
+    if not is_remote(catalog):
+        return True
+    return cast("RemoteBackend", catalog.backend).connection.beside.offered() is not None
+
+
 def metastore_of(catalog: Catalog) -> MetastoreBackend:
     """Return the metastore behind a catalog.
 
@@ -205,6 +224,8 @@ def kind_of(catalog: Catalog) -> str:
 
     if is_iceberg(catalog):
         return "an Iceberg catalog"
+    if is_remote(catalog):
+        return "a catalog that a Lance REST server keeps"
     is_metastore = isinstance(catalog.backend, MetastoreBackend)
     return "a metastore" if is_metastore else "a directory of tables"
 

@@ -119,7 +119,8 @@ def _shared(
             "-c",
             metavar="URI",
             help="The catalog: a path, or an s3://, gs:// or az:// URI; a metastore with"
-            " metastore+ before it; an Iceberg REST catalog as iceberg+http://HOST.",
+            " metastore+ before it; an Iceberg REST catalog as iceberg+http://HOST; a Lance REST"
+            " server as lance+http://HOST/lance.",
         ),
     ] = None,
     profile: Annotated[
@@ -136,8 +137,8 @@ def _shared(
         typer.Option(
             "--storage",
             metavar="KEY=VALUE",
-            help="An option of the store, or of an Iceberg catalog, as in iceberg.root=s3://b/t;"
-            " may be repeated.",
+            help="An option of the store, or of a server, as in iceberg.root=s3://b/t or"
+            " lance.token=T; may be repeated.",
         ),
     ] = None,
     read_only: Annotated[
@@ -214,9 +215,12 @@ def _with_signature(
     run: Callable[..., None], function: Callable[..., None], own: tuple[inspect.Parameter, ...]
 ) -> Callable[..., None]:
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    # A command may have an option of a shared name, which then is its own.
+    taken = {parameter.name for parameter in own}
+    shared = [parameter for parameter in _SHARED if parameter.name not in taken]
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in (context, *own, *_SHARED)
+        for parameter in (context, *own, *shared)
     ]
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

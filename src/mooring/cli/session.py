@@ -54,9 +54,10 @@ class Flags:
 
     def _under(self, params: Mapping[str, Any]) -> Flags:
         """Add what a level further from the verb says."""
-        output = params.get("output")
+        output, catalog = params.get("output"), params.get("catalog")
         return Flags(
-            catalog=_either(self.catalog, params.get("catalog")),
+            # A command that takes several reads them itself.
+            catalog=_either(self.catalog, catalog if isinstance(catalog, str) else None),
             profile=_either(self.profile, params.get("profile")),
             storage=(*(params.get("storage") or ()), *self.storage),
             read_only=_either(self.read_only, params.get("read_only")),

@@ -209,9 +209,11 @@ class Draft:
         self._undo.append((object_id, object_id in self._edits, self._edits.get(object_id)))
         self._edits[object_id] = row
 
-    def keep(self) -> None:
-        """Make what was edited since the last time stay."""
+    def keep(self) -> bool:
+        """Make what was edited since the last time stay; tell whether anything was."""
+        edited = bool(self._undo)
         self._undo.clear()
+        return edited
 
     def undo(self) -> None:
         """Take back what was edited since the last time."""

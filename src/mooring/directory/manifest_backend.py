@@ -21,6 +21,7 @@ from mooring.directory.layout import check_table_name
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.namespaces import Namespaces
 from mooring.directory.registry import Registry
+from mooring.directory.shared_manifest import SharedManifest
 from mooring.directory.sweeping import Sweep
 from mooring.directory.trash import Trash, nearest_retention, require_unprotected
 from mooring.directory.versioned import Versioned
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from mooring.namespace.states import DroppedTable, TableStatus
     from mooring.tables.manifest import ManifestRow, ManifestTable
 
-__all__ = ["ManifestBackend", "key_of", "new_key", "open_manifest"]
+__all__ = ["ManifestBackend", "key_of", "new_key", "open_manifest", "open_shared"]
 
 
 class ManifestBackend(Versioned):
@@ -577,6 +578,11 @@ class ManifestBackend(Versioned):
 
 def open_manifest(home: Home) -> Manifest:
     """Open the manifest of a place, for one client."""
+    return Manifest(open_shared(home), home.author)
+
+
+def open_shared(home: Home) -> SharedManifest:
+    """Open the manifest of a place, for any number of clients."""
 
     def open_table() -> ManifestTable:
         from mooring.tables.lance_manifest import LanceManifest  # imports lance
@@ -584,7 +590,7 @@ def open_manifest(home: Home) -> Manifest:
         return LanceManifest(home.store, MANIFEST_DIR)
 
     where = home.store.location("")
-    return Manifest(home.store, open_table, author=home.author, turn=lambda: take_turn(where))
+    return SharedManifest(home.store, open_table, turn=lambda: take_turn(where))
 
 
 def key_of(object_id: ObjectId) -> str:

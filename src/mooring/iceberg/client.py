@@ -13,7 +13,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mooring.errors import NotFoundError, TableNotFoundError, UnsupportedError
-from mooring.iceberg.failures import Ask, Goal, not_offered, unreadable
+from mooring.http.authorization import Grant
+from mooring.iceberg.failures import ICEBERG, Ask, Goal, not_offered
 from mooring.iceberg.paths import COMMIT_TRANSACTION, RENAME_TABLE, TABLE, encode_query
 from mooring.iceberg.server_config import ServerConfig
 from mooring.iceberg.settings import ClientSettings
@@ -73,10 +74,11 @@ class RestClient:
     """
 
     def __init__(self, settings: ClientSettings) -> None:
-        from mooring.iceberg.sender import Sender
+        from mooring.http.sender import Sender
 
         self._settings = settings
-        self._sender = Sender(settings)
+        grant = Grant.of(settings.given(), settings.address)
+        self._sender = Sender(settings.reach, grant, ICEBERG)
         self._lock = Lock()
         self._config: ServerConfig | None = None
 
@@ -326,7 +328,7 @@ class RestClient:
         what = f"warehouse {quote(warehouse)}" if warehouse else "the configuration"
         answer = self._sender.fetch(Ask(Goal.CONFIG, "GET", f"/v1/config{query}", what))
         config = ServerConfig.read(answer, self._settings)
-        self._sender.follow(config)
+        self._sender.follow(config.address, Grant.of(config.properties, config.address))
         return config
 
     def _pages(self, ask: Ask, key: str, query: Mapping[str, str]) -> Iterator[Any]:
@@ -345,13 +347,13 @@ class RestClient:
             if not token:
                 return
             if token in seen:
-                raise unreadable(ask, "its pages go in a circle", self.server)
+                raise self._sender.unreadable(ask, "its pages go in a circle")
             seen.add(token)
 
     def _load(self, ask: Ask) -> LoadedTable:
         found = LoadedTable.read(self._sender.fetch(ask))
         if found is None:
-            raise unreadable(ask, "there is no metadata of a table in it", self.server)
+            raise self._sender.unreadable(ask, "there is no metadata of a table in it")
         return found
 
     def _loads(self, ns: tuple[str, ...], name: str) -> bool:

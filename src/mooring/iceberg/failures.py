@@ -6,12 +6,9 @@ apart from one that the catalog refused, which did not.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from mooring.errors import (
     ConcurrentModificationError,
@@ -27,18 +24,18 @@ from mooring.errors import (
     TableNotFoundError,
     UnauthenticatedError,
     UnknownOutcomeError,
-    UnreadableError,
     UnsupportedError,
 )
+from mooring.http.failures import NEXT, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-__all__ = ["Ask", "Goal", "Refusal", "no_answer", "not_offered", "refused", "unreadable"]
+    from mooring.http.failures import Refusal
 
-_LONGEST_WORDS = 300
+__all__ = ["ICEBERG", "Ask", "Goal", "IcebergDialect", "not_offered"]
+
 _TOO_MANY, _UNAVAILABLE = 429, 503
-_CREDENTIAL_REFUSED = {400, 401, 403, 404}
 _UNKNOWN = "CommitStateUnknownException"
 _ABSENT_STATUS, _CONFLICT, _SERVER_FAILED = 404, 409, 500
 
@@ -46,7 +43,6 @@ _ABSENT_STATUS, _CONFLICT, _SERVER_FAILED = 404, 409, 500
 class Goal(Enum):
     """What a request is for, as far as it decides what a refusal means."""
 
-    TOKEN = auto()
     CONFIG = auto()
     READ_NAMESPACE = auto()
     CREATE_NAMESPACE = auto()
@@ -81,63 +77,17 @@ class Ask:
     @property
     def changes(self) -> bool:
         """Whether something is different afterwards."""
-        return self.method not in {"GET", "HEAD"} and self.goal is not Goal.TOKEN
-
-    def describe(self, server: str) -> str:
-        """Say what was asked of whom."""
-        path = self.path.partition("?")[0]
-        return f"{self.what}: {self.method} {path} at {server}" if path else self.what
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An answer that is none of success.
-
-    Attributes:
-        status: Of HTTP.
-        kind: The error's type, where the catalog itself speaks; something between does not know it.
-        words: What it says.
-    """
-
-    status: int
-    kind: str | None
-    words: str
-
-    @classmethod
-    def read(cls, status: int, content: bytes) -> Refusal:
-        """Read an answer, whoever gave it."""
-        try:
-            told = msgspec.json.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return cls(status, None, _flatten(content.decode("utf-8", "replace")))
-        error = told.get("error") if isinstance(told, dict) else None
-        if isinstance(error, dict):
-            kind = error.get("type")
-            words = _flatten(str(error.get("message") or ""))
-            return cls(status, str(kind) if kind else "", words)
-        if error:  # OAuth2 has a form of its own
-            return cls(status, str(error), _flatten(str(told.get("error_description") or error)))
-        return cls(status, None, _flatten(content.decode("utf-8", "replace")))
-
-    def hide(self, secrets: Iterable[str]) -> Refusal:
-        """Return the same without what must not be shown."""
-        words = self.words
-        for secret in sorted(secrets, key=len, reverse=True):
-            words = words.replace(secret, "***")
-        return replace(self, words=words)
+        return self.method not in {"GET", "HEAD"}
 
     @property
-    def is_before_doing(self) -> bool:
-        """Whether it says that nothing was done: the same may be sent again."""
-        if self.status == _TOO_MANY:
-            return True
-        # What stands between says 503 also where it lost the catalog's answer.
-        return self.status == _UNAVAILABLE and self.kind not in {None, _UNKNOWN}
+    def headers(self) -> Mapping[str, str]:
+        """Nothing more than what every request has."""
+        return {}
 
-    def __str__(self) -> str:
-        """Return the status with what was said."""
-        said = _shorten(": ".join(part for part in (self.kind, self.words) if part))
-        return f"{self.status}{f' ({said})' if said else ''}"
+    @property
+    def timeout_s(self) -> None:
+        """As long as others."""
+        return
 
 
 _BY_KIND: Mapping[str, type[MooringError]] = {
@@ -174,64 +124,45 @@ _BY_STATUS: Mapping[int, type[MooringError]] = {
 }
 # Servers without these answer as for any path that is not there.
 _OPTIONAL = {Goal.RENAME_TABLE, Goal.COMMIT_SEVERAL}
-_NEXT: Mapping[type[MooringError], str] = {
-    UnauthenticatedError: "; give a token or a credential that is valid",
-    PermissionDeniedError: "; whoever runs the catalog can grant it",
-    ServiceUnavailableError: "; try again later",
-    UnknownOutcomeError: "; it may have happened: look before it is done again",
-    ConcurrentModificationError: "; read the state again, then retry",
-}
 
 
-def refused(ask: Ask, refusal: Refusal, server: str) -> MooringError:
-    """Return the error that an answer means.
+class IcebergDialect:
+    """What an Iceberg REST catalog's answers mean."""
 
-    Args:
-        ask: The request.
-        refusal: The answer.
-        server: Its address, for the message.
-    """
-    found = _class_of(ask, refusal)
-    return found(f"{ask.describe(server)} answers {refusal}{_NEXT.get(found, '')}")
+    server = "an Iceberg REST catalog"
 
+    def is_before_doing(self, refusal: Refusal) -> bool:
+        """Whether an answer says that nothing was done: the same may be sent again."""
+        if refusal.status == _TOO_MANY:
+            return True
+        # What stands between says 503 also where it lost the catalog's answer.
+        return refusal.status == _UNAVAILABLE and refusal.kind not in {None, _UNKNOWN}
 
-def no_answer(ask: Ask, reason: str, server: str, *, was_sent: bool) -> MooringError:
-    """Return the error of a request without an answer.
+    def refused(self, ask: Ask, refusal: Refusal, server: str) -> MooringError:
+        """Return the error that an answer means.
 
-    Args:
-        ask: The request.
-        reason: What happened.
-        server: Its address, for the message.
-        was_sent: Whether the server may have got it.
-    """
-    is_unknown = was_sent and ask.changes
-    found = UnknownOutcomeError if is_unknown else ServiceUnavailableError
-    return found(f"{ask.describe(server)} was not answered: {reason}{_NEXT[found]}")
+        Args:
+            ask: The request.
+            refusal: The answer.
+            server: Its address, for the message.
+        """
+        found = _class_of(ask, refusal)
+        return found(f"{describe(ask, server)} answers {refusal}{NEXT.get(found, '')}")
 
 
-def unreadable(ask: Ask, reason: str, server: str) -> MooringError:
-    """Return the error of an answer of success that cannot be read.
-
-    Args:
-        ask: The request.
-        reason: What is wrong with it.
-        server: Its address, for the message.
-    """
-    found = UnknownOutcomeError if ask.changes else UnreadableError
-    hint = _NEXT.get(found, "; is this the address of an Iceberg REST catalog?")
-    return found(f"{ask.describe(server)} answers what cannot be read: {reason}{hint}")
+ICEBERG = IcebergDialect()
 
 
 def not_offered(ask: Ask, server: str) -> UnsupportedError:
     """Return the error of something that a server does not list among what it does."""
-    return UnsupportedError(f"{ask.describe(server)} is not among the endpoints that it offers")
+    return UnsupportedError(f"{describe(ask, server)} is not among the endpoints that it offers")
 
 
 def _class_of(ask: Ask, refusal: Refusal) -> type[MooringError]:
     found = _told(ask, refusal) or _absent_or_in_the_way(ask, refusal)
     if found is not None:
         return found
-    if refusal.is_before_doing:
+    if ICEBERG.is_before_doing(refusal):
         return ServiceUnavailableError
     is_failure = refusal.status >= _SERVER_FAILED
     return _for_change(UnknownOutcomeError, ask) if is_failure else InvalidInputError
@@ -239,8 +170,6 @@ def _class_of(ask: Ask, refusal: Refusal) -> type[MooringError]:
 
 def _told(ask: Ask, refusal: Refusal) -> type[MooringError] | None:
     """Return what the answer alone says, whatever was asked."""
-    if ask.goal is Goal.TOKEN and refusal.status in _CREDENTIAL_REFUSED:
-        return UnauthenticatedError
     found = _BY_KIND.get(refusal.kind or "") or _BY_STATUS.get(refusal.status)
     return found and _for_change(found, ask)
 
@@ -259,14 +188,3 @@ def _for_change(found: type[MooringError], ask: Ask) -> type[MooringError]:
     """Of a read, no outcome is unknown."""
     is_read = found is UnknownOutcomeError and not ask.changes
     return ServiceUnavailableError if is_read else found
-
-
-def _flatten(words: str) -> str:
-    """Return words in one line, without the tags of a page."""
-    line = re.sub(r"\s+", " ", re.sub(r"<[^<>]*>", " ", words)).strip()
-    return "".join(char if char.isprintable() else "?" for char in line)
-
-
-def _shorten(words: str) -> str:
-    """Return the first of many words: Java sends whole stacks."""
-    return words if len(words) <= _LONGEST_WORDS else f"{words[:_LONGEST_WORDS]}..."

@@ -26,7 +26,8 @@ from mooring.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from mooring.iceberg.credentials import prefer, storage_options
+from mooring.http.handed_options import prefer
+from mooring.iceberg.credentials import storage_options
 from mooring.iceberg.properties import (
     CREATED,
     CREATED_AT_MS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mooring.http.address import is_address, trim_address
 from mooring.iceberg.paths import Paths, read_separator
-from mooring.iceberg.settings import is_address, trim_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from mooring.errors import InvalidInputError
+from mooring.http.address import is_address, show_address, trim_address
+from mooring.http.reach import Reach
 from mooring.identifiers import quote
 
 if TYPE_CHECKING:
@@ -84,6 +85,20 @@ class ClientSettings:
         """The server's address, below which ``/v1`` lies."""
         return trim_address(self.uri)
 
+    @property
+    def reach(self) -> Reach:
+        """How its server is reached, as every server is."""
+        delegation = {"X-Iceberg-Access-Delegation": "vended-credentials"}
+        return Reach(
+            self.address,
+            headers={**(delegation if self.delegation else {}), **self.headers},
+            ca_file=self.ca_file,
+            client_cert=self.client_cert,
+            client_key=self.client_key,
+            verify=self.verify,
+            timeout_s=self.timeout_s,
+        )
+
     def given(self) -> dict[str, str]:
         """Return what was given and a server's configuration may add to, as it names it."""
         scope = None if self.scope == _DEFAULT_SCOPE else self.scope
@@ -98,24 +113,3 @@ class ClientSettings:
             "resource": self.resource,
         }
         return {key: value for key, value in found.items() if value}
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is the address of a server."""
-    try:
-        parts = urlsplit(text.strip())
-        return parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        return False
-
-
-def trim_address(text: str) -> str:
-    """Return an address without what paths begin with."""
-    return text.strip().rstrip("/").removesuffix("/v1").rstrip("/")
-
-
-def show_address(text: str) -> str:
-    """Return an address for messages: what may be a password is left out."""
-    before, at, after = text.strip().rpartition("@")
-    scheme, sep, _ = before.partition("://")
-    return (f"{scheme}{sep}{after}" if sep else after) if at else text.strip()

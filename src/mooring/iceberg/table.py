@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from mooring.errors import InvalidTableStateError, NotLanceTableError
-from mooring.iceberg.credentials import prefer, storage_options
+from mooring.http.handed_options import prefer
+from mooring.iceberg.credentials import storage_options
 from mooring.iceberg.properties import (
     CREATED,
     ManagedBy,

@@ -15,6 +15,7 @@ from mooring.errors import ConcurrentModificationError, TableNotFoundError, Unsu
 from mooring.iceberg.backend import IcebergBackend
 from mooring.iceberg.table import lance_location
 from mooring.identifiers import quote
+from mooring.remote.backend import RemoteBackend
 from mooring.store import open_store
 from mooring.tables.api import ElsewhereWritten
 from mooring.tables.fragments import data_files
@@ -68,7 +69,7 @@ class Incoming:
         Raises:
             UnsupportedError: where the table will lie is known to the catalog's server alone.
         """
-        if table is not None and isinstance(catalog.backend, IcebergBackend):
+        if table is not None and isinstance(catalog.backend, IcebergBackend | RemoteBackend):
             above, options = _place_of(catalog.backend, table)
             return cls(f"{above}/{INCOMING_DIR}/{run}", options, run)
         store = _store_of(catalog)
@@ -201,7 +202,9 @@ def sweep_incoming(catalog: Catalog, written_before_ms: int) -> list[Incoming]:
     return swept
 
 
-def _place_of(backend: IcebergBackend, table: ObjectId) -> tuple[str, dict[str, str]]:
+def _place_of(
+    backend: IcebergBackend | RemoteBackend, table: ObjectId
+) -> tuple[str, dict[str, str]]:
     """Return below what a table of a server's catalog will lie, and how that is reached."""
     try:
         declared = backend.describe_table(table)
@@ -211,8 +214,8 @@ def _place_of(backend: IcebergBackend, table: ObjectId) -> tuple[str, dict[str, 
         return declared.location.rpartition("/")[0], dict(declared.storage_options)
     if place is None:
         msg = (
-            f"only the server of this Iceberg catalog knows where table {quote(str(table))} will"
-            " lie: declare it first, or say where new tables lie with the property 'root'"
+            f"only the server of this catalog knows where table {quote(str(table))} will lie:"
+            " declare it first; of an Iceberg catalog, the property 'root' can say it, too"
         )
         raise UnsupportedError(msg)
     return lance_location(place), backend.options_for(place)

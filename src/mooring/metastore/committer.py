@@ -7,22 +7,22 @@ as one entry. The order in it is the order of the commits.
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mooring.errors import (
     ConcurrentModificationError,
-    MooringError,
     ServiceUnavailableError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import quote
 from mooring.metastore.entry import Entry
+from mooring.store.line import Line, Waiter
 
 if TYPE_CHECKING:
     from mooring.clock import IdSource
+    from mooring.errors import MooringError
     from mooring.metastore.chain import CommitChain
     from mooring.metastore.entry import Record
 
@@ -30,7 +30,7 @@ __all__ = ["Committer", "Request", "given_up"]
 
 
 @dataclass(eq=False)
-class Request:
+class Request(Waiter):
     """A transaction that wants to be committed.
 
     Attributes:
@@ -48,7 +48,15 @@ class Request:
     tokens: frozenset[str] = frozenset()
     seq: int | None = None
     error: MooringError | None = None
-    done: bool = field(default=False)
+
+    def __post_init__(self) -> None:
+        """Come."""
+        super().__init__()
+
+    def fail(self, error: MooringError) -> None:
+        """Note that the put failed, unless this was refused, or committed, before."""
+        if self.seq is None:
+            self.error = self.error or error
 
     def interferes(self, other: Record) -> bool:
         """Whether an earlier commit changed what this one read or writes."""
@@ -74,9 +82,7 @@ class Committer:
         """Commit to a chain."""
         self._chain = chain
         self._ids = ids
-        self._waiting: list[Request] = []
-        self._queue = threading.Lock()
-        self._leading = threading.Lock()
+        self._line: Line[Request] = Line()
 
     def commit(self, request: Request) -> int:
         """Commit a transaction, with whoever else waits, and return the entry that holds it.
@@ -85,28 +91,15 @@ class Committer:
             ConcurrentModificationError: somebody else's commit interferes.
             UnknownOutcomeError: the store never said whether it happened.
         """
-        with self._queue:
-            self._waiting.append(request)
-        with self._leading:
-            if not request.done:
-                self._lead()
+        with self._line.joined(request) as is_first:
+            if is_first:
+                with self._line.served() as batch:
+                    self._put(batch)
         if request.error is not None:
             raise request.error
         if request.seq is None:
             raise AssertionError(request)
         return request.seq
-
-    def _lead(self) -> None:
-        with self._queue:
-            batch, self._waiting = self._waiting, []
-        try:
-            self._put(batch)
-        except MooringError as exc:
-            for request in batch:
-                request.error = request.error or (None if request.seq else exc)
-        finally:
-            for request in batch:
-                request.done = True
 
     def _put(self, batch: list[Request]) -> None:
         while batch:

@@ -26,6 +26,7 @@ from mooring.tables.place import Place, open_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from mooring.metastore.lance_table import LanceTable
     from mooring.metastore.model import Namespace
@@ -56,6 +57,10 @@ class Ground(AtHome):
         self.metastore.chain.before_writing = self._prepare_objects
         self._trash = Trash(home, self.metastore)
         self._versions = LanceVersions(home, self.metastore, self._place)
+
+    def in_name_of(self, author: str) -> Self:
+        """Return the same catalog for somebody else; what both commit at once shares a put."""
+        return type(self)(self.home.in_name_of(author), self.metastore.in_name_of(author))
 
     @property
     def levels(self) -> int | None:

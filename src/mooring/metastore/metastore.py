@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from random import uniform
@@ -84,6 +85,12 @@ class Metastore:
         self.dialect = dialect
         self.chain = CommitChain(store, dialect=dialect, beside_others=beside_others)
         self._committer = Committer(self.chain, self._ids)
+
+    def in_name_of(self, author: str) -> Metastore:
+        """Return the same metastore for somebody else; what both commit at once shares a put."""
+        other = copy(self)
+        other.author = author
+        return other
 
     def begin(self, *, message: str | None = None, at: int | None = None) -> Transaction:
         """Begin a transaction on the newest state, or to read that of an older entry.

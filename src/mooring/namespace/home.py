@@ -7,6 +7,7 @@ gets its settings.
 from __future__ import annotations
 
 import threading
+from copy import copy
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -76,6 +77,14 @@ class Home:
         self._tables = tables
         self._ready = settings is not None
         self._opening = threading.Lock()
+
+    def in_name_of(self, author: str) -> Home:
+        """Return the same place for somebody else."""
+        other = copy(self)
+        other.author = author
+        # What writes tables does it in a name.
+        other._tables = None  # noqa: SLF001  # of the same class
+        return other
 
     @property
     def managed_versioning(self) -> bool:

@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
+from mooring.server.asked import named_of
+from mooring.server.logs import LogFormat
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,6 +34,8 @@ class Access:
         duration_ms: How long it took.
         subject: Who asked; None where nobody is asked for a name, or it is not known.
         client: From which address.
+        request_id: By which other logs have it.
+        operation: What was asked for, with its protocol, as in ``lance.DescribeTable``.
     """
 
     at: str
@@ -40,6 +45,8 @@ class Access:
     duration_ms: float
     subject: str | None
     client: str | None
+    request_id: str | None = None
+    operation: str | None = None
 
 
 class AccessLog:
@@ -79,23 +86,27 @@ class AccessLog:
 def _access(scope: Scope, at: datetime, status: int, took_ms: float) -> Access:
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     client = scope.get("client")
+    named = named_of(scope)
     return Access(
-        at.isoformat(timespec="milliseconds"),
-        scope["method"],
-        raw.partition(b"?")[0].decode("ascii", "backslashreplace"),
-        status,
-        round(took_ms, 1),
-        scope["state"].get("subject"),
-        client[0] if client else None,
+        at=at.isoformat(timespec="milliseconds"),
+        method=scope["method"],
+        path=raw.partition(b"?")[0].decode("ascii", "backslashreplace"),
+        status=status,
+        duration_ms=round(took_ms, 1),
+        subject=scope["state"].get("subject"),
+        client=client[0] if client else None,
+        request_id=scope["state"].get("request_id"),
+        operation=f"{named.dialect}.{named.operation}" if named.route else None,
     )
 
 
-def write_access(access: Access, stream: TextIO) -> None:
-    """Write a line: to read on a terminal, else an object of JSON."""
-    if not stream.isatty():
+def write_access(access: Access, stream: TextIO, form: LogFormat | None = None) -> None:
+    """Write a line: to read on a terminal, else an object of JSON, unless told otherwise."""
+    if (form or LogFormat.fitting(stream)) is LogFormat.JSON:
         stream.write(json.dumps(asdict(access)) + "\n")
         stream.flush()
         return
     who = access.subject or access.client or "-"
     line = f"{access.at} {who} {access.method} {access.path}"
-    stream.write(f"{line} {access.status} {access.duration_ms} ms\n")
+    stream.write(f"{line} {access.status} {access.duration_ms} ms {access.request_id or '-'}\n")
+    stream.flush()

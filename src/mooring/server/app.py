@@ -8,17 +8,31 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
 
 from mooring.catalog import Catalog
 from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
+from mooring.server.audit import AuditLog, NoAudit
 from mooring.server.auth import Authority
+from mooring.server.background import Background
 from mooring.server.catalogs import Catalogs, ForeignCatalog, MooringCatalog
+from mooring.server.doorkeeper import Doorkeeper
+from mooring.server.health import Health
+from mooring.server.hosts import Hosts
 from mooring.server.iceberg.endpoint import IcebergEndpoint
 from mooring.server.lance.endpoint import LanceEndpoint
+from mooring.server.metrics import Measured, Metrics, MetricsEndpoint
+from mooring.server.mooring.endpoint import MooringEndpoint
+from mooring.server.oidc import OidcVerifier
+from mooring.server.request_ids import RequestIds
 from mooring.server.service import Service
 from mooring.server.settings import ServerSettings
+from mooring.server.tokens import tokens_at
+from mooring.server.tracing import Traced, can_trace
+from mooring.server.vending import Vendor
+from mooring.server.welcome import lead, welcome
 from mooring.server.work import Workers
 
 if TYPE_CHECKING:
@@ -57,36 +71,83 @@ def create_app(
 def create_service(
     catalogs: Catalog | LanceNamespace | Mapping[str, Catalog | LanceNamespace],
     settings: ServerSettings,
+    metrics: Metrics | None = None,
 ) -> Service:
     """Make what the protocols of a server share.
+
+    Args:
+        catalogs: What to serve.
+        settings: How.
+        metrics: What counts; new ones unless given.
 
     Raises:
         InvalidInputError: a name cannot be that of a catalog.
     """
     named = catalogs if isinstance(catalogs, Mapping) else {DEFAULT_NAME: catalogs}
+    metrics = metrics or Metrics()
     return Service(
         catalogs=Catalogs({name: _served(name, one) for name, one in named.items()}),
-        authority=Authority(settings.clients, token_ttl_s=settings.token_ttl_s),
-        workers=Workers(settings),
+        authority=_authority(settings),
+        workers=Workers(settings, metrics),
         settings=settings,
+        audit=NoAudit() if settings.audit_log is None else AuditLog(settings.audit_log),
+        vendor=None if settings.vending is None else Vendor(settings.vending),
+        metrics=metrics,
+    )
+
+
+def _authority(settings: ServerSettings) -> Authority:
+    return Authority(
+        settings.clients,
+        token_ttl_s=settings.token_ttl_s,
+        key=settings.token_key,
+        verifiers=() if settings.oidc is None else (OidcVerifier(settings.oidc),),
     )
 
 
 def app_of(service: Service) -> Starlette:
     """Make the application of a service."""
+    background = Background(service)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        service.workers.close()
+        async with background.running():
+            yield
+        service.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[
+            *Health(service).routes,
+            *MetricsEndpoint(service, service.metrics).routes,
             _Mount("/iceberg", app=IcebergEndpoint(service)),
+            *tokens_at(service, ("", "/lance", "/lance/{catalog}")),
             _Mount("/lance", app=LanceEndpoint(service)),
+            *background.routes,
+            _Mount("/mooring", app=MooringEndpoint(service)),
+            Route("/", welcome),
         ],
+        # The first stands before all others.
+        middleware=[
+            Middleware(RequestIds),
+            *([Middleware(Traced)] if can_trace() else []),
+            Middleware(Measured, service.metrics),
+            *_guards(service),
+        ],
+        exception_handlers={404: lead, 405: lead},
         lifespan=lifespan,
     )
+    app.state.ending = service.ending  # to be told by whoever runs it
+    app.state.background = background  # it counts what it does
+    return app
+
+
+def _guards(service: Service) -> list[Middleware]:
+    """Return what looks at a request before any protocol does."""
+    settings, hosts = service.settings, service.settings.allowed_hosts
+    return [
+        *([] if hosts is None else [Middleware(Hosts, allowed=hosts)]),
+        Middleware(Doorkeeper, authority=service.authority, file=settings.credentials_file),
+    ]
 
 
 def _served(name: str, catalog: Catalog | LanceNamespace) -> Served:

@@ -44,7 +44,15 @@ class Verifier(Protocol):
     """Knows tokens that somebody else gave out."""
 
     def verify(self, token: str) -> Identity | Expired | None:
-        """Tell whose a token is; None where it is none that it knows."""
+        """Tell whose a token is, without waiting; None where it is none that it knows."""
+        ...
+
+    def needs_refresh(self, token: str) -> bool:
+        """Whether something should be looked up before a token is verified."""
+        ...
+
+    def refresh(self, token: str) -> None:
+        """Look up what a token is verified by; this may wait."""
         ...
 
 
@@ -52,6 +60,14 @@ class _Claims(msgspec.Struct, frozen=True, array_like=True):
     subject: str
     ends_at_ms: int
     nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Who is known at a time."""
+
+    clients: Mapping[str, Client]
+    verifiers: Sequence[Verifier]
 
 
 class Authority:
@@ -75,20 +91,41 @@ class Authority:
             verifiers: Know tokens of others.
             clock: Ends them.
         """
-        self._clients = {client.id: client for client in clients}
+        # Replaced as a whole, so that nobody sees half of a change.
+        self._known = _Known({client.id: client for client in clients}, tuple(verifiers))
         self._key = key or secrets.token_bytes(_KEY_BYTES)
-        self._verifiers = tuple(verifiers)
         self._clock = clock or SystemClock()
         self.token_ttl_s = token_ttl_s
+        # Decided once: a server that asked somebody never lets in everybody.
+        self.asks_nobody = not self._known.clients and not self._known.verifiers
 
     @property
-    def asks_nobody(self) -> bool:
-        """Whether anybody may do anything."""
-        return not self._clients and not self._verifiers
+    def has_verifiers(self) -> bool:
+        """Whether tokens of others are taken."""
+        return bool(self._known.verifiers)
+
+    def replace(self, clients: Iterable[Client], verifiers: Sequence[Verifier]) -> None:
+        """Know others from now on; nobody may do anything where there are none."""
+        self._known = _Known({client.id: client for client in clients}, tuple(verifiers))
+
+    @property
+    def verifiers(self) -> Sequence[Verifier]:
+        """Who knows the tokens of others."""
+        return self._known.verifiers
+
+    def needs_refresh(self, token: str) -> bool:
+        """Whether something should be looked up before a token is read."""
+        is_others = bool(token) and ":" not in token and self._read_own(token) is None
+        return is_others and any(one.needs_refresh(token) for one in self._known.verifiers)
+
+    def refresh(self, token: str) -> None:
+        """Look up what a token is verified by; this may wait."""
+        for verifier in self._known.verifiers:
+            verifier.refresh(token)
 
     def prove(self, client_id: str, secret: str) -> str | None:
         """Return the client's id where the secret is right; the time tells nothing about it."""
-        client = self._clients.get(client_id)
+        client = self._known.clients.get(client_id)
         expected = client.digest if client else ""
         is_right = hmac.compare_digest(expected, digest_of(secret))
         return client_id if client and is_right else None
@@ -99,7 +136,7 @@ class Authority:
         claims = _encode(
             msgspec.json.encode(_Claims(subject, ends_at_ms, secrets.token_urlsafe(8)))
         )
-        return f"{claims}.{_encode(self._sign(claims))}"
+        return f"{claims}.{_encode(self._sign(claims, self._known.clients.get(subject)))}"
 
     def identify(self, headers: Mapping[str, str]) -> Identity | Expired | None:
         """Tell who sends headers, which are named in small letters; None where nobody knows.
@@ -108,9 +145,21 @@ class Authority:
         """
         if self.asks_nobody:
             return ANYBODY
+        token = self.shown(headers)
+        return self.read(token) if token else None
+
+    def shown(self, headers: Mapping[str, str]) -> str:
+        """Return what headers show, be it good or not; nothing where they show nothing."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        shown = token.strip() if scheme.lower() == _BEARER else headers.get(_API_KEY, "").strip()
-        return self.read(shown) if shown else None
+        return token.strip() if scheme.lower() == _BEARER else headers.get(_API_KEY, "").strip()
+
+    def owner_of(self, token: str) -> str | None:
+        """Return the client that a token of this server's own was given to.
+
+        Tokens of others have none: whoever has a client's name elsewhere is not that client.
+        """
+        known = self._read_own(token)
+        return known.subject if isinstance(known, Identity) else None
 
     def read(self, token: str) -> Identity | Expired | None:
         """Tell whose a token is; None where nobody knows it."""
@@ -121,27 +170,37 @@ class Authority:
         own = self._read_own(token)
         if own is not None:
             return own
-        found = (verifier.verify(token) for verifier in self._verifiers)
+        found = (verifier.verify(token) for verifier in self._known.verifiers)
         return next((one for one in found if one is not None), None)
 
     def _read_own(self, token: str) -> Identity | Expired | None:
         text, _, signature = token.partition(".")
-        given = _decode(signature)
-        if given is None or not hmac.compare_digest(self._sign(text), given):
+        given, claims = _decode(signature), _read_claims(text)
+        client = None if claims is None else self._known.clients.get(claims.subject)
+        if given is None or claims is None or client is None:
             return None
-        claims = msgspec.json.decode(_decode(text) or b"", type=_Claims)
-        client = self._clients.get(claims.subject)
-        if client is None:
+        if not hmac.compare_digest(self._sign(text, client), given):
             return None
         if claims.ends_at_ms <= self._clock.now_ms():
             return Expired()
-        return self._identity(client.id)
+        return Identity(client.id, client.grants)
 
-    def _identity(self, client_id: str) -> Identity:
-        return Identity(client_id, self._clients[client_id].grants)
+    def _identity(self, client_id: str) -> Identity | None:
+        client = self._known.clients.get(client_id)  # who may be gone meanwhile
+        return None if client is None else Identity(client_id, client.grants)
 
-    def _sign(self, text: str) -> bytes:
-        return hmac.digest(self._key, text.encode("utf-8", "surrogateescape"), sha256)
+    def _sign(self, text: str, client: Client | None) -> bytes:
+        """Sign a token, which is good as long as its client has the same secret."""
+        bound = f"{client.digest if client else ''}.{text}"
+        return hmac.digest(self._key, bound.encode("utf-8", "surrogateescape"), sha256)
+
+
+def _read_claims(text: str) -> _Claims | None:
+    """Read what a token says, before anybody knows whether it is true."""
+    try:
+        return msgspec.json.decode(_decode(text) or b"", type=_Claims)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def _encode(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The bodies of requests, read within limits."""
+"""The bodies of requests, read within limits of size and time."""
 
 from __future__ import annotations
 
@@ -16,32 +16,49 @@ if TYPE_CHECKING:
 
 __all__ = ["read_body", "stream_body"]
 
+# What has to come within the time that a client may be idle for: one that sends a byte now and
+# then is as good as one that sends nothing.
+_PIECE = 256 * 1024
+
 
 async def stream_body(
     request: Request, settings: ServerSettings, limit: int
 ) -> AsyncIterator[bytes]:
-    """Go through a body as it comes.
+    """Go through a body as it comes, piece by piece.
 
     Raises:
         InvalidInputError: it is too long, or the client stopped sending.
+        ClientDisconnect: the client hung up.
     """
-    size, parts = 0, request.stream()
-    if int(request.headers.get("content-length") or 0) > limit:
+    told = request.headers.get("content-length", "")
+    if told.isdecimal() and int(told) > limit:
         raise _too_long(limit)
+    size, parts = 0, request.stream()
     while True:
         try:
             async with asyncio.timeout(settings.idle_timeout_s):
-                part = await anext(parts, None)
+                piece = await _next_piece(parts, limit - size)
         except TimeoutError as exc:
-            msg = f"nothing of the request came for {settings.idle_timeout_s:g} s"
+            msg = f"next to nothing of the request came for {settings.idle_timeout_s:g} s"
             raise InvalidInputError(msg) from exc
-        if part is None:
+        if not piece:
             return
-        size += len(part)
+        size += len(piece)
         if size > limit:
             raise _too_long(limit)
-        if part:
-            yield part
+        yield piece
+
+
+async def _next_piece(parts: AsyncIterator[bytes], limit: int) -> bytes:
+    """Gather a piece; an empty one is the end."""
+    gathered: list[bytes] = []
+    size = 0
+    async for part in parts:
+        gathered.append(part)
+        size += len(part)
+        if size >= _PIECE or size > limit:
+            break
+    return b"".join(gathered)
 
 
 async def read_body(request: Request, settings: ServerSettings) -> bytes:
@@ -49,9 +66,12 @@ async def read_body(request: Request, settings: ServerSettings) -> bytes:
 
     Raises:
         InvalidInputError: it is too long, or the client stopped sending.
+        ClientDisconnect: the client hung up.
     """
+    if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+        return b""  # it has none, and nothing is to be waited for
     return b"".join(
-        [part async for part in stream_body(request, settings, settings.body_limit_bytes)]
+        [piece async for piece in stream_body(request, settings, settings.body_limit_bytes)]
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from mooring.catalog import Catalog
 from mooring.errors import NotFoundError, UnsupportedError
 from mooring.identifiers import quote
 from mooring.opening import connect
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from lance_namespace import LanceNamespace
 
-    from mooring.catalog import Catalog
     from mooring.namespace.api import Backend
 
 __all__ = ["Catalogs", "ForeignCatalog", "MooringCatalog", "Served"]
+
+_MOST_NAMES = 1000
 
 
 class Served(Protocol):
@@ -96,9 +98,12 @@ class MooringCatalog:
         if found is not None:
             return found
         with self._opening:
-            if subject not in self._named:
-                self._named[subject] = self._open(subject)
-            return self._named[subject]
+            opened = self._named.get(subject) or self._open(subject)
+            self._named[subject] = opened
+            # An issuer of tokens may have any number of subjects.
+            for old in [*self._named][:-_MOST_NAMES]:
+                del self._named[old]
+            return opened
 
     def _open(self, subject: str | None) -> _Opened:
         from mooring.namespace.lance import LanceAdapter  # imports lance_namespace
@@ -107,6 +112,12 @@ class MooringCatalog:
         return _Opened(catalog.backend, LanceAdapter(catalog.backend, f"mooring {self.name}"))
 
     def _reopen(self, subject: str) -> Catalog:
+        from mooring.metastore.backend import MetastoreBackend  # what directories do not need
+
+        backend = self.catalog.backend
+        if isinstance(backend, MetastoreBackend):
+            # One chain in memory, and one line in which all wait for a commit.
+            return Catalog(backend.in_name_of(subject), self.catalog.uri, self.catalog.options)
         return connect(self.catalog.uri, **{**self.catalog.options, "author": subject})
 
 

@@ -1,32 +1,65 @@
-"""Running an application on a socket until somebody ends it."""
+"""Running an application on a socket until somebody ends it.
+
+The first signal ends it gracefully: nothing new is taken, what was begun is finished. The second
+ends it at once, which loses nothing that was acknowledged.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
-import logging
+import os
+import resource
 import signal
 import socket
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal
 
 import uvicorn
 
 from mooring.errors import InvalidInputError
-from mooring.server.access_log import AccessLog, write_access
+from mooring.server.access_log import AccessLog
+from mooring.server.ending import Ending
+from mooring.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from starlette.types import ASGIApp
 
-__all__ = ["address_of", "bind", "is_loopback", "run"]
+    from mooring.server.access_log import Access
 
-_BACKLOG = 128
-_LAST_REQUESTS_S = 30
-_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+__all__ = ["Run", "address_of", "bind", "is_loopback", "run", "uvicorn_config"]
+
+_BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ENDED_BY_SIGNAL = 128
+_MOST_FILES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How an application is run.
+
+    Attributes:
+        ready: Called when it is served.
+        settings: Its limits.
+        report: Hears of each request.
+        ending: Tells of the end.
+        parent: A socket to the process that watches over this one: when it is gone, so is this.
+    """
+
+    ready: Callable[[], None]
+    settings: ServerSettings = field(default_factory=ServerSettings)
+    report: Callable[[Access], None] | None = None
+    ending: Ending | None = None
+    parent: socket.socket | None = None
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -71,43 +104,89 @@ def address_of(taken: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def run(
-    app: ASGIApp, taken: socket.socket, ready: Callable[[], None], log: TextIO | None = None
-) -> None:
-    """Serve until the process is told to end; requests that are under way are finished.
-
-    What nobody foresaw is told on standard error in any case: clients are told to look there.
-
-    Args:
-        app: What to serve.
-        taken: Where.
-        ready: Called when it is served.
-        log: Where to write a line for each request; none unless given.
-    """
-    logging.basicConfig(format=_FORMAT)  # nothing where the program has a log already
-    config = uvicorn.Config(
-        app if log is None else AccessLog(app, lambda access: write_access(access, log)),
+def uvicorn_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
+    """Return how an application is run: by the fastest parts that are installed, within limits."""
+    return uvicorn.Config(
+        app,
+        http=_http(settings),
         log_config=None,
         access_log=False,
         server_header=False,
-        lifespan="off",
+        lifespan="on",
         ws="none",
-        timeout_graceful_shutdown=_LAST_REQUESTS_S,
+        backlog=_BACKLOG,
+        timeout_keep_alive=int(settings.keep_alive_s),
+        timeout_graceful_shutdown=int(settings.last_requests_s),
+        h11_max_incomplete_event_size=settings.head_limit_bytes,
+        **({} if settings.tls is None else settings.tls.options()),
     )
-    _Server(config, ready).run(sockets=[taken])
+
+
+def _http(settings: ServerSettings) -> type[asyncio.Protocol] | Literal["h11"]:
+    if find_spec("httptools") is None:
+        return "h11"
+    from mooring.server.connections import limited_to  # imports httptools
+
+    return limited_to(settings.head_limit_bytes, settings.idle_timeout_s)
+
+
+def run(app: ASGIApp, taken: socket.socket, how: Run) -> None:
+    """Serve until the process is told to end; requests that are under way are finished."""
+    _allow_many_files()
+    watched = app if how.report is None else AccessLog(app, how.report)
+    _Server(uvicorn_config(watched, how.settings), how).run(sockets=[taken])
+
+
+def _allow_many_files() -> None:
+    """Raise the limit of open files, each connection is one; not where that is not allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Server(uvicorn.Server):
     """A server for which being told to end is nothing unusual."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, how: Run) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._how = how
+        self._ending = how.ending or Ending()
+        self._ends_at_s: float | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer, and say so."""
         await super().startup(sockets)
-        self._ready()
+        if self._how.parent is not None:
+            asyncio.get_running_loop().add_reader(self._how.parent, self._orphaned)
+        self._how.ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; end at once when told so again."""
+        del frame
+        if self._ends_at_s is not None:
+            os._exit(_ENDED_BY_SIGNAL + sig)
+        self._ends_at_s = time.monotonic() + self._how.settings.drain_s
+
+    def _orphaned(self) -> None:
+        """Begin to end, as nobody would start another or tell this one to."""
+        if self._how.parent is not None:
+            asyncio.get_running_loop().remove_reader(self._how.parent)
+        if self._ends_at_s is None:
+            self._ends_at_s = time.monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look whether it is time to end."""
+        if self._ends_at_s is not None:
+            self._ending.begin()
+            self.should_exit = time.monotonic() >= self._ends_at_s
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._ending.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

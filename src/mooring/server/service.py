@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from mooring.errors import PermissionDeniedError, UnauthenticatedError
 from mooring.server.audit import NoAudit
 from mooring.server.auth import Expired
+from mooring.server.ending import Ending
+from mooring.server.metrics import Metrics
+from mooring.server.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +19,10 @@ if TYPE_CHECKING:
 
     from mooring.server.audit import Audit
     from mooring.server.auth import Authority
-    from mooring.server.catalogs import Catalogs
+    from mooring.server.catalogs import Catalogs, Served
     from mooring.server.roles import Identity
     from mooring.server.settings import ServerSettings
+    from mooring.server.vending import Vendor
     from mooring.server.work import Workers
 
 __all__ = ["Service"]
@@ -34,6 +38,9 @@ class Service:
         workers: Do the work.
         settings: How the server behaves.
         audit: Hears of every change.
+        vendor: Gives clients credentials of the store; None where they get none.
+        metrics: Counts.
+        ending: Tells when the server is about to end.
     """
 
     catalogs: Catalogs
@@ -41,6 +48,9 @@ class Service:
     workers: Workers
     settings: ServerSettings
     audit: Audit = field(default_factory=NoAudit)
+    vendor: Vendor | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    ending: Ending = field(default_factory=Ending)
 
     def identify(self, request: Request, *, changes: bool) -> Identity | Expired:
         """Tell who asks, also to the log.
@@ -65,6 +75,22 @@ class Service:
             msg = "web pages may not change anything where nobody is asked for a token"
             raise PermissionDeniedError(msg)
         return found
+
+    def find_catalog(self, identity: Identity, name: str | None) -> Served:
+        """Return the catalog of a name, for somebody.
+
+        Raises:
+            PermissionDeniedError: they have no role there, whether there is one or not.
+            NotFoundError: there is none.
+        """
+        if name is not None and name not in self.catalogs:
+            identity.require_somewhere(Role.READER, name)
+        return self.catalogs.find(name)
+
+    def close(self) -> None:
+        """Finish all that was begun, and write down what came of it."""
+        self.workers.close()
+        self.audit.close()
 
 
 def _lowered(request: Request) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from mooring.errors import InvalidInputError
 from mooring.store.local import LocalStore
+from mooring.store.reported import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,10 @@ def open_store(uri: str | Path, options: Mapping[str, str] | None = None) -> Sto
     Raises:
         InvalidInputError: the scheme or an option is unknown.
     """
-    text = str(uri)
+    return reported(_open(str(uri), options))
+
+
+def _open(text: str, options: Mapping[str, str] | None) -> Store:
     scheme, separator, _ = text.partition("://")
     if not text:
         msg = "a catalog needs a location: a path or an s3://, gs:// or az:// URI"

@@ -20,9 +20,11 @@ from mooring.errors import (
     MooringError,
     TableNotFoundError,
     TableVersionNotFoundError,
+    UnsupportedError,
 )
 from mooring.identifiers import quote
 from mooring.tables.api import EXPIRES_AT
+from mooring.tables.confinement import check_confined
 from mooring.tables.failures import translated
 from mooring.tables.ledger_client import LedgerClient
 from mooring.tables.opening import open_at
@@ -127,6 +129,7 @@ class TableHandle:
 
         Raises:
             TableNotFoundError: the table is only declared.
+            UnsupportedError: it lies where this program cannot reach it.
             TableVersionNotFoundError: there is no such version.
             TableTagNotFoundError: there is no such tag.
             TableBranchNotFoundError: there is no such branch.
@@ -135,7 +138,7 @@ class TableHandle:
         try:
             return self._open(at)
         except TableNotFoundError as exc:
-            raise self._only_declared() from exc
+            raise self._absent() from exc
         except TableVersionNotFoundError as exc:
             if at.version is None:
                 raise
@@ -149,10 +152,10 @@ class TableHandle:
         if self.ledger.keeps_versions or EXPIRES_AT in self.options:
             return self.open_managed(at)
         if at == NEWEST or (at.version is not None and at.branch is None):
-            return open_at(self.location, self.options, at.version)
+            return check_confined(open_at(self.location, self.options, at.version), self.location)
         newest = open_at(self.location, self.options)
         with translated(self.what):
-            return newest.checkout_version(at.reference)
+            return check_confined(newest.checkout_version(at.reference), self.location)
 
     def _require_possible(self, at: At) -> None:
         """Refuse numbers that Lance cannot even take."""
@@ -162,6 +165,17 @@ class TableHandle:
     def _no_version(self, at: At) -> TableVersionNotFoundError:
         where = "" if at.branch is None else f" on branch {quote(at.branch)}"
         return TableVersionNotFoundError(f"{self.what} has no version {at.version}{where}")
+
+    def _absent(self) -> MooringError:
+        """Tell a table without data from one whose data is not to be seen from here."""
+        if self.ledger.newest(None) is None:
+            return self._only_declared()
+        msg = (
+            f"{self.what} has data, and nothing of it is to be seen at '{self.location}', where its"
+            " catalog says that it lies: that place cannot be reached from here; give storage"
+            " options that reach it, or have the server hand them out"
+        )
+        return UnsupportedError(msg)
 
     def _only_declared(self) -> TableNotFoundError:
         msg = f"{self.what} has no data yet: it is only declared; create it first"
@@ -246,4 +260,5 @@ class TableHandle:
             table_id=[self.location],
             namespace_client_managed_versioning=True,
         )
-        return opened if at == NEWEST else opened.checkout_version(at.reference)
+        found = opened if at == NEWEST else opened.checkout_version(at.reference)
+        return check_confined(found, self.location)

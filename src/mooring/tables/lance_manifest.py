@@ -99,6 +99,8 @@ class LanceManifest:
         self._versions = 0
         self._committed = 0
         self._base: LanceDataset | None = None
+        # The table at the copy's version.
+        self._current: LanceDataset | None = None
         self._written: tuple[tuple[ManifestRow, ...], list[FragmentMetadata]] | None = None
         self._places: dict[str, int] = {}
         self._parts: dict[int, _Part] = {}
@@ -295,7 +297,7 @@ class LanceManifest:
         version = read + 1
         nonce = uuid.uuid4().hex
         try:
-            dataset = self._open(read) if base is None else base
+            dataset = self._at_copy() if base is None else base
             self._base = dataset
             committed = commit_strictly(
                 self._store,
@@ -420,7 +422,14 @@ class LanceManifest:
 
     # -- the copy in memory ----------------------------------------------------------------------
 
+    def _at_copy(self) -> LanceDataset:
+        """Return the table at the copy's version, which is open unless it was read in parts."""
+        if self._current is None or self._current.version != self.version:
+            self._current = self._open(self.version)
+        return self._current
+
     def _settle(self, dataset: LanceDataset) -> None:
+        self._current = dataset
         self.version = dataset.version
         self.metadata = dict(dataset.metadata)
 

@@ -41,6 +41,11 @@ _DISTANCE, _SCORE = "_distance", "_score"
 _UNLIMITED = 2**63
 _EVERYTHING = 2**62
 _INVERTED = "Inverted"
+# What Lance reads ahead, and hands out at a time: as fast as its own bounds, which are those of
+# a machine that does nothing else, on local disks and with a fraction of the memory.
+_AHEAD_BYTES, _BATCH_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
+# Files of these formats know no batches by size, and Lance warns of each.
+_BATCHES_BY_ROWS = {"0.1", "2.0"}
 _OF_A_SEARCH = (
     "vector_column",
     "k",
@@ -257,6 +262,7 @@ def _scan(dataset: LanceDataset, query: Query, what: str) -> LanceScanner:
             # Lance ranks what it finds without an index only where there is a limit.
             limit=_EVERYTHING if text and limit is None else limit,
             prefilter=query.prefilter,
+            **_bounds(dataset),
             **common,
         )
     search = plan_search(dataset, query.vector, query, what)
@@ -270,6 +276,13 @@ def _scan(dataset: LanceDataset, query: Query, what: str) -> LanceScanner:
         prefilter=first,
         **common,
     )
+
+
+def _bounds(dataset: LanceDataset) -> dict[str, Any]:
+    """Bound what is in memory of a result that may be larger than it."""
+    if dataset.data_storage_version in _BATCHES_BY_ROWS:
+        return {"io_buffer_size": _AHEAD_BYTES}
+    return {"io_buffer_size": _AHEAD_BYTES, "batch_size_bytes": _BATCH_BYTES}
 
 
 def _columns(query: Query) -> list[str] | dict[str, str] | None:

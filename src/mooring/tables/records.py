@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "VersionRecords", "check_range", "final_name", "key_for_lance"]
 
 ALL = VersionRange(0, -1)
+# A file's tag, as `store.local` writes it.
+_FILE_TAG = re.compile("(?P<inode>[0-9a-f]+)-(?P<ns>[0-9a-f]+)-(?P<size>[0-9a-f]+)")
 _FILE = re.compile(r"([0-9]+\.manifest)(?:-[^/]+|\.([0-9a-f]{64})\.json)?")
 _TAGS_DIR = "_refs/tags"
 # How many older versions a commit looks at for what crashed writers left: within one page.
@@ -230,7 +232,7 @@ class VersionRecords:
         final = final_name(staged, version, counting_down=self._before(version).counts_down)
         for what, told, found in (
             ("size in bytes", size_bytes, meta.size_bytes),
-            ("e_tag", _bare(e_tag), _bare(meta.tag.etag)),
+            ("e_tag", _bare(e_tag), _tag_as(e_tag, meta.tag.etag)),
             ("naming scheme", counts_down, _Files(version, final.rpartition("/")[2]).counts_down),
         ):
             if told is not None and told != found:
@@ -435,3 +437,11 @@ def check_range(found: VersionRange) -> None:
             " to before a later one, or to -1, which is after the newest"
         )
         raise InvalidInputError(msg)
+
+
+def _tag_as(told: str | None, found: str | None) -> str | None:
+    """Return a tag as whoever told it writes it: of a file, Lance's has microseconds."""
+    parts = _FILE_TAG.fullmatch(found or "")
+    if parts is None or told is None or _bare(told) == found:
+        return _bare(found)
+    return f"{parts['inode']}-{int(parts['ns'], 16) // 1000:x}-{parts['size']}"

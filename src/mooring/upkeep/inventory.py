@@ -17,6 +17,7 @@ from mooring.identifiers import ROOT, ObjectId
 from mooring.jobs.address import CatalogAddress
 from mooring.jobs.runner import Threads
 from mooring.namespace.api import TableInfo
+from mooring.remote.backend import RemoteBackend
 from mooring.table import Table
 from mooring.tables.api import BY
 from mooring.tables.files import Site
@@ -240,7 +241,7 @@ def _locate(catalog: Catalog, subject: _Subject) -> tuple[TableInfo, Site] | Non
 
     A server hands out the right to use a table's storage with the table, and it does not travel.
     """
-    if not isinstance(catalog.backend, IcebergBackend):
+    if not isinstance(catalog.backend, IcebergBackend | RemoteBackend):
         site = site_of(catalog, subject.location)
         properties = dict(subject.properties)
         return TableInfo(ObjectId(subject.names), subject.location, site.options, properties), site

@@ -11,6 +11,7 @@ from mooring.errors import UnsupportedError
 from mooring.iceberg.backend import IcebergBackend
 from mooring.jobs.address import CatalogAddress
 from mooring.metastore.backend import MetastoreBackend
+from mooring.remote.backend import RemoteBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def migration_of(catalog: Catalog, group: int = BATCH_ROWS) -> Migration:
     Raises:
         UnsupportedError: the catalog is opened without its manifest.
     """
-    if isinstance(catalog.backend, IcebergBackend | MetastoreBackend):
+    if isinstance(catalog.backend, IcebergBackend | MetastoreBackend | RemoteBackend):
         msg = (
             f"'{catalog.uri}' is no directory of tables, and a migration gives those of one their"
             " rows in its manifest: there is nothing to do here"

@@ -10,6 +10,7 @@ from mooring.directory.manifest_backend import ManifestBackend
 from mooring.errors import UnsupportedError
 from mooring.iceberg.backend import IcebergBackend
 from mooring.metastore.backend import MetastoreBackend
+from mooring.remote.backend import RemoteBackend
 
 if TYPE_CHECKING:
     from mooring.catalog import Catalog
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WholeBackend", "stored_backend", "whole_backend"]
 
-WholeBackend: TypeAlias = "StoredBackend | IcebergBackend"
+WholeBackend: TypeAlias = "StoredBackend | IcebergBackend | RemoteBackend"
 
 
 def stored_backend(catalog: Catalog) -> StoredBackend:
@@ -43,4 +44,6 @@ def whole_backend(catalog: Catalog) -> WholeBackend:
         UnsupportedError: the catalog is of another kind.
     """
     backend = catalog.backend
-    return backend if isinstance(backend, IcebergBackend) else stored_backend(catalog)
+    if isinstance(backend, IcebergBackend | RemoteBackend):
+        return backend
+    return stored_backend(catalog)

@@ -13,6 +13,8 @@ from mooring.cli.listing import (
     PURGED,
     change_tables,
     is_iceberg,
+    is_remote,
+    kind_of,
     list_everything,
     stored,
 )
@@ -167,12 +169,12 @@ def _require_own(session: Session, catalog: Catalog) -> Catalog:
     """Refuse to make what somebody's server keeps.
 
     Raises:
-        UnsupportedError: the catalog is an Iceberg catalog.
+        UnsupportedError: a server keeps the catalog.
     """
-    if not is_iceberg(catalog):
+    if not is_iceberg(catalog) and not is_remote(catalog):
         return catalog
     msg = (
-        f"'{catalog.uri}' is an Iceberg catalog: its server made it and keeps its settings; begin"
+        f"'{catalog.uri}' is {kind_of(catalog)}: its server made it and keeps its settings; begin"
         f" with a namespace: {session.suggest('namespace create', 'NAME')}"
     )
     raise UnsupportedError(msg)

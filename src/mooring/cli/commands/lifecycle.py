@@ -8,7 +8,7 @@ import typer
 
 from mooring.cli.batches import apply_to_each
 from mooring.cli.confirm import Plan
-from mooring.cli.listing import as_time, is_iceberg, stored
+from mooring.cli.listing import as_time, can_undrop, is_iceberg, is_remote, stored
 from mooring.cli.options import DroppedName, DryRun, LiveNames, TimeToLive, Yes, command
 from mooring.cli.session import Session
 
@@ -30,7 +30,7 @@ def drop_command(
 ) -> None:
     """Hide tables; they come back with undrop until somebody purges them.
 
-    Several tables at once need a confirmation.
+    Several tables at once need a confirmation, and one of a server that keeps nothing of it.
     """
     catalog = session.open_catalog()
     if not _agreed(session, catalog, "drop", names, yes=yes, dry_run=dry_run):
@@ -45,6 +45,8 @@ def drop_command(
             "location": info.location,
             "expires_at": expires_at,
         }
+        if not can_undrop(catalog):
+            return row, f"dropped '{name}'; whether its server keeps anything of it is not known"
         until = f"until {expires_at}" if expires_at else "for ever"
         undo = session.suggest("table undrop", name)
         return row, f"dropped '{name}', which stays in the trash {until}; undo: {undo}"
@@ -126,7 +128,7 @@ def _agreed(
     session: Session, catalog: Catalog, verb: str, names: list[str], *, yes: bool, dry_run: bool
 ) -> bool:
     """Show or confirm what one table alone does not need: a drop can be undone."""
-    if not dry_run and len(set(names)) == 1:
+    if not dry_run and len(set(names)) == 1 and (verb != "drop" or can_undrop(catalog)):
         return True
     plan = _plan(session, catalog, verb, names)
     if dry_run:
@@ -185,7 +187,7 @@ def _suggest_register(session: Session, catalog: Catalog, name: str, location: s
     """Write the command that undoes a deregistration; only `<name>.lance` need not be said."""
     from mooring.directory.layout import table_dir
 
-    if is_iceberg(catalog):
+    if is_iceberg(catalog) or is_remote(catalog):
         return session.suggest("table register", name, options=["--location", location])
     path = location.removeprefix(stored(catalog).store.location("").rstrip("/") + "/")
     options = [] if path == table_dir(name) else ["--location", path]

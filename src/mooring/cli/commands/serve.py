@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+import os
+import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.cli.background import (
+    ByItself,
+    PurgeEvery,
+    WatchEvery,
+    Webhooks,
+    WebhookSecretFile,
+)
+from mooring.cli.invitation import invite
+from mooring.cli.operating import (
+    DataThreads,
+    Drain,
+    Grace,
+    LogAs,
+    LogFrom,
+    LogImportance,
+    MetricsAnonymous,
+    MostWaiting,
+    Operating,
+    RequestTimeout,
+    Threads,
+    WorkerCount,
+)
 from mooring.cli.options import OptionalUri, command
+from mooring.cli.served_catalogs import CatalogName, NamedCatalogs, WantedCatalog, wanted_catalogs
+from mooring.cli.serving import (
+    AllowAnonymous,
+    AllowedHosts,
+    AuditFile,
+    CredentialsFile,
+    Protection,
+    TlsCert,
+    TlsClientCa,
+    TlsKey,
+    VendCredentials,
+    VendDuration,
+    VendEndpoint,
+    VendRole,
+)
 from mooring.cli.session import Session
-from mooring.config import mask_uris
-from mooring.errors import InvalidInputError, MissingExtraError
+from mooring.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable, Sequence
 
     from mooring.server.settings import ServerSettings
+    from mooring.server.supervisor import Worker
 
 __all__ = ["serve_command"]
+
+_KEY_BYTES = 32
 
 
 @command
 def serve_command(
     session: Session,
     uri: OptionalUri = None,
+    catalog: NamedCatalogs = None,
+    name: CatalogName = "default",
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
     ] = "127.0.0.1",
@@ -40,57 +83,83 @@ def serve_command(
             help="The namespace in which Iceberg clients see tables that lie in none.",
         ),
     ] = "root",
-    credentials: Annotated[
-        Path | None,
-        typer.Option(
-            "--credentials",
-            metavar="FILE",
-            help="Who may use the server: a TOML file with a table for each client, which has an"
-            ' id, a secret and a role, "reader" or "writer".',
-        ),
-    ] = None,
-    vend_credentials: Annotated[
-        bool,
-        typer.Option(
-            "--vend-credentials",
-            help="Hand the credentials of the store to writers that ask for them.",
-        ),
-    ] = False,
-    allow_anonymous: Annotated[
-        bool,
-        typer.Option(
-            "--allow-anonymous",
-            help="Let anybody who reaches the address read and change everything.",
-        ),
-    ] = False,
+    credentials: CredentialsFile = None,
+    allow_anonymous: AllowAnonymous = False,
+    allowed_host: AllowedHosts = None,
+    vend_credentials: VendCredentials = False,
+    vend_role: VendRole = None,
+    vend_duration: VendDuration = 3600,
+    vend_endpoint: VendEndpoint = None,
+    audit_log: AuditFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    tls_client_ca: TlsClientCa = None,
+    workers: WorkerCount = 1,
+    threads: Threads = 16,
+    data_threads: DataThreads = 8,
+    most_waiting: MostWaiting = 512,
+    request_timeout: RequestTimeout = 300,
+    drain: Drain = 0,
+    grace: Grace = 30,
+    metrics_anonymous: MetricsAnonymous = False,
+    log_format: LogAs = None,
+    log_level: LogFrom = LogImportance.INFO,
+    webhook: Webhooks = None,
+    webhook_secret_file: WebhookSecretFile = None,
+    watch_every: WatchEvery = "1s",
+    purge_every: PurgeEvery = None,
 ) -> None:
-    """Serve the catalog to Iceberg clients, until it is ended with Ctrl-C.
+    """Serve catalogs to Lance clients and Iceberg clients, until Ctrl-C or SIGTERM.
 
-    Every Lance table appears in an Iceberg REST catalog: PyIceberg, Spark, DuckDB and others list
-    tables and show schemas, versions and properties; rows are read and written with Lance. With
-    --read-only nothing can be changed.
+    Lance's REST protocol is under /lance, an Iceberg REST catalog with every Lance table under
+    /iceberg, what only Mooring has under /mooring; beside them /health/live, /health/ready and
+    /metrics. Several catalogs are chosen by name: /lance/NAME, the warehouse NAME, /mooring/NAME.
+    With --read-only nothing can be changed.
     """
-    session = session.at(uri)
-    _require_server()
-    from mooring.server.running import bind, is_loopback
-
-    settings = _settings(
-        session, credentials, root_namespace=root_namespace, vend_credentials=vend_credentials
+    catalogs = wanted_catalogs(session, uri, catalog or (), name)
+    operating = Operating(
+        workers=workers,
+        threads=threads,
+        data_threads=data_threads,
+        most_waiting=most_waiting,
+        request_timeout_s=request_timeout,
+        drain_s=drain,
+        grace_s=grace,
+        metrics_anonymous=metrics_anonymous,
+        log_format=log_format,
+        log_level=log_level,
     )
-    if vend_credentials and not (settings.clients or allow_anonymous):
-        msg = (
-            "without clients, --vend-credentials hands the store's secrets to whoever reaches the"
-            " server: name clients with --credentials FILE, or add --allow-anonymous"
-        )
-        raise InvalidInputError(msg)
+    _require_server()
+    from mooring.server.settings import ServerSettings
+    from mooring.server.supervisor import Worker
+
+    worker = Worker.here(os.environ)
+    protection = Protection(
+        credentials=credentials,
+        allow_anonymous=allow_anonymous,
+        allowed_hosts=tuple(allowed_host or ()),
+        vend_credentials=vend_credentials,
+        vend_role=vend_role,
+        vend_duration_s=vend_duration,
+        vend_endpoint=vend_endpoint,
+        audit_log=audit_log,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_client_ca=tls_client_ca,
+    )
+    by_itself = ByItself(tuple(webhook or ()), webhook_secret_file, watch_every, purge_every)
+    settings = protection.apply(ServerSettings(root_namespace=root_namespace), session)
+    settings = by_itself.apply(settings, os.environ)
+    serving = _Serving(session, catalogs, operating.apply(settings, worker), operating, protection)
+    operating.configure_logs()
+    if worker is not None:
+        serving.work(worker)
+        return
+    from mooring.server.running import bind
+
     with bind(host, port) as taken:
-        if not (is_loopback(taken) or settings.clients or allow_anonymous):
-            msg = (
-                f"others can reach {host}, and could change everything: name clients with"
-                " --credentials FILE, or add --allow-anonymous"
-            )
-            raise InvalidInputError(msg)
-        _serve(session, settings, taken)
+        protection.check_reach(settings, host, taken)
+        serving.serve(taken)
 
 
 def _require_server() -> None:
@@ -100,7 +169,7 @@ def _require_server() -> None:
         MissingExtraError: with the line that installs it.
     """
     try:
-        import mooring.server.app
+        import mooring.server.metrics
         import mooring.server.running  # noqa: F401  # what both need is looked for
     except ModuleNotFoundError as exc:
         if (exc.name or "mooring").startswith("mooring"):
@@ -109,47 +178,67 @@ def _require_server() -> None:
         raise MissingExtraError(msg) from exc
 
 
-def _settings(
-    session: Session, credentials: Path | None, *, root_namespace: str, vend_credentials: bool
-) -> ServerSettings:
-    from mooring.server.credentials_file import is_readable_by_others, read_clients
-    from mooring.server.settings import ServerSettings
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """A server that is to be run."""
 
-    clients = () if credentials is None else read_clients(credentials)
-    if credentials is not None and is_readable_by_others(credentials):
-        session.output.notice(
-            f"warning: others can read '{credentials}', which holds secrets: chmod 600"
-            f" '{credentials}'"
+    session: Session
+    catalogs: Sequence[WantedCatalog]
+    settings: ServerSettings
+    operating: Operating
+    protection: Protection
+
+    def serve(self, taken: socket.socket) -> None:
+        """Serve on a socket until told to end."""
+        if self.operating.workers > 1:
+            self._watch(taken)
+            return
+        self._run(taken, lambda: self._tell(taken))
+
+    def work(self, worker: Worker) -> None:
+        """Serve as one of several processes."""
+        self._run(worker.taken, worker.say_ready, worker.channel)
+
+    def _watch(self, taken: socket.socket) -> None:
+        """Have several processes serve."""
+        from mooring.server.supervisor import Supervisor, this_command
+
+        key = secrets.token_bytes(_KEY_BYTES)
+        supervisor = Supervisor(taken, self.operating.workers, key)
+        code = supervisor.run(this_command(), lambda: self._tell(taken))
+        if code:
+            raise typer.Exit(code)
+
+    def _run(
+        self,
+        taken: socket.socket,
+        ready: Callable[[], None],
+        parent: socket.socket | None = None,
+    ) -> None:
+        from mooring.server.app import app_of, create_service
+        from mooring.server.metrics import Metrics
+        from mooring.server.running import Run, run
+        from mooring.store.reported import report_stores
+
+        metrics = Metrics()
+        report_stores(metrics.count_store_request)
+        opened = {one.name: one.open() for one in self.catalogs}
+        service = create_service(opened, self.settings, metrics)
+        how = Run(
+            ready,
+            self.settings,
+            self.operating.access_log(quiet=self.session.flags.quiet),
+            service.ending,
+            parent,
         )
-    return ServerSettings(
-        root_namespace=root_namespace, clients=clients, vend_credentials=vend_credentials
-    )
+        run(app_of(service), taken, how)
 
+    def _tell(self, taken: socket.socket) -> None:
+        from mooring.server.running import address_of
 
-def _serve(session: Session, settings: ServerSettings, taken: socket.socket) -> None:
-    from mooring.server.app import create_app
-    from mooring.server.running import address_of, run
-
-    address = f"http://{address_of(taken)}/iceberg"
-    run(
-        create_app(session.open_catalog(), settings),
-        taken,
-        lambda: _tell(session, settings, address),
-        None if session.flags.quiet else sys.stderr,
-    )
-
-
-def _tell(session: Session, settings: ServerSettings, address: str) -> None:
-    credential = 'credential="ID:SECRET", ' if settings.clients else ""
-    session.output.change(
-        {"catalog": mask_uris(session.uri), "iceberg": address},
-        f"serving {mask_uris(session.uri)} to Iceberg clients at {address}",
-    )
-    sys.stdout.flush()
-    for line in (
-        "try it with PyIceberg:",
-        "  from pyiceberg.catalog.rest import RestCatalog",
-        f'  catalog = RestCatalog("mooring", {credential}uri="{address}")',
-        "  catalog.list_namespaces()",
-    ):
-        session.output.message(line)
+        scheme = "http" if self.settings.tls is None else "https"
+        asks_nobody = self.settings.asks_nobody
+        base = f"{scheme}://{address_of(taken)}"
+        invite(self.session, self.catalogs, base, asks_nobody=asks_nobody)
+        for line in self.protection.notices(self.settings, taken):
+            self.session.output.message(line)

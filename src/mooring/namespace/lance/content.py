@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 
 import lance_namespace as spec
 
-from mooring.errors import InvalidInputError, MooringError
+from mooring.errors import (
+    InvalidInputError,
+    MooringError,
+    TableColumnNotFoundError,
+    TableNotFoundError,
+)
+from mooring.identifiers import quote
 from mooring.namespace.lance.requests import Requests, choose, read_ipc, table_id, worded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mooring.tables.changes import Changed
 
 __all__ = ["ContentRequests"]
@@ -49,8 +57,10 @@ class ContentRequests(Requests):
     def merge_insert_into_table(
         self, request: spec.MergeInsertIntoTableRequest, request_data: bytes
     ) -> spec.MergeInsertIntoTableResponse:
-        """Merge the rows of an Arrow IPC stream by a key."""
-        from mooring.tables.changes import Merge, merge  # imports lance
+        """Merge the rows of an Arrow IPC stream by a key; a declared table has its first by it."""
+        from mooring.namespace.located import insert_into  # imports lance
+        from mooring.tables.changes import Merge, merge
+        from mooring.tables.watched_rows import WatchedRows
 
         how = Merge(
             on=tuple(request.on or ()),
@@ -65,8 +75,15 @@ class ContentRequests(Requests):
             timeout_s=_seconds(request.timeout),
             use_index=request.use_index is not False,
         )
-        rows = read_ipc(request_data)
-        done = merge(self._locate(request.id), rows, how, branch=request.branch)
+        source = WatchedRows(read_ipc(request_data))
+        try:
+            done = merge(self._locate(request.id), source.reader, how, branch=request.branch)
+        except TableNotFoundError:
+            if request.branch or source.count:
+                raise
+            # There may be nothing to merge with yet: then these are the first rows.
+            _require_keys(how.on, source.reader.schema.names)
+            done = insert_into(self._backend, table_id(request.id), source.reader)
         return spec.MergeInsertIntoTableResponse(
             num_inserted_rows=done.inserted,
             num_updated_rows=done.updated,
@@ -125,6 +142,18 @@ class ContentRequests(Requests):
 
         done = restore(self._locate(request.id), request.version, branch=request.branch)
         return spec.RestoreTableResponse(transaction_id=done.transaction_id)
+
+
+def _require_keys(keys: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse rows that lack a column by which later ones could be merged with them.
+
+    Raises:
+        TableColumnNotFoundError: they do.
+    """
+    for key in keys:
+        if key not in known:
+            msg = f"the rows have no column {quote(key)}: they have {', '.join(known)}"
+            raise TableColumnNotFoundError(msg)
 
 
 def _seconds(text: str | None) -> float | None:

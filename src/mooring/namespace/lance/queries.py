@@ -194,6 +194,7 @@ def _writable(rows: pa.RecordBatchReader) -> pa.RecordBatchReader | Sequence[pa.
 
 def _worded_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     try:
-        yield from rows
+        with rows:  # whoever stops reading needs the rest no more
+            yield from rows
     except MooringError as exc:
         raise from_error_code(exc.code, str(exc)) from exc

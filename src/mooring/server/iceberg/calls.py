@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mooring.server.iceberg.names import Names
     from mooring.server.roles import Identity
     from mooring.server.settings import ServerSettings
+    from mooring.server.vending import Vendor
 
 __all__ = ["NO_CONTENT", "Answer", "Call"]
 
@@ -57,6 +58,7 @@ class Call:
         settings: Of the server.
         identity: Who asks.
         authority: Gives out tokens.
+        vendor: Gives out credentials of the store; None where clients get none.
         path: The variable segments of the path, by name.
         query: The parameters.
         headers: By name in small letters.
@@ -70,6 +72,7 @@ class Call:
     settings: ServerSettings
     identity: Identity
     authority: Authority
+    vendor: Vendor | None
     path: Mapping[str, str]
     query: Mapping[str, str]
     headers: Mapping[str, str]

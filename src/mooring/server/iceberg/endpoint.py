@@ -23,6 +23,7 @@ from mooring.errors import (
     UnauthenticatedError,
     UnsupportedError,
 )
+from mooring.server.asked import Named, name_operation, note_code
 from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
 from mooring.server.bodies import read_body
@@ -33,6 +34,7 @@ from mooring.server.iceberg.problems import Problem, explain, unexpected
 from mooring.server.iceberg.routes import Matched, Route, find_route
 from mooring.server.roles import NOBODY, Identity
 from mooring.server.work import Lane
+from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,6 +85,9 @@ class IcebergEndpoint:
         route = matched.route
         if route is None:
             return Answer(), _no_route(request, matched)
+        operation = route.run.__name__.strip("_")
+        named = Named("iceberg", operation, f"/iceberg{route.path}", changes=route.changes)
+        name_operation(request.scope, named)
         told = _Told(self._service, request, route)
         answer, problem = await self._try(request, matched, route, told)
         told.tell(answer, problem)
@@ -97,8 +102,9 @@ class IcebergEndpoint:
                 return Answer(), identity
             told.identity = identity
             call = await self._read_call(request, matched, identity)
-            return await self._run(route, call, told), None
+            return await self._run(route, call, told, identity), None
         except MooringError as exc:
+            note_code(request.scope, exc.code)
             return Answer(), explain(exc, route.listed)
         except ClientDisconnect:
             return Answer(), explain(InvalidInputError("the request was cut off"), route.listed)
@@ -118,7 +124,7 @@ class IcebergEndpoint:
             for name, segment in matched.path.items()
         }
         query = _read_query(request.scope["query_string"])
-        served = self._chosen(path.pop("prefix", None) or query.get("warehouse"))
+        served = self._chosen(identity, path.pop("prefix", None) or query.get("warehouse"))
         body = await read_body(request, self._service.settings)
         return lambda: Call(
             backend=served.backend(identity.subject),
@@ -128,24 +134,35 @@ class IcebergEndpoint:
             settings=self._service.settings,
             identity=identity,
             authority=self._service.authority,
+            vendor=self._service.vendor,
             path=path,
             query=query,
             headers=headers,
             body=body,
         )
 
-    def _chosen(self, name: str | None) -> Served:
-        """Return the catalog of a prefix or warehouse; a single one has whatever name."""
-        catalogs = self._service.catalogs
-        return catalogs.default if len(catalogs) == 1 else catalogs.find(name or None)
+    def _chosen(self, identity: Identity, name: str | None) -> Served:
+        """Return the catalog of a prefix or warehouse; a single one has whatever name.
 
-    async def _run(self, route: Route, call: Callable[[], Call], told: _Told) -> Answer:
+        Whoever did not prove themselves yet learns of none.
+        """
+        catalogs = self._service.catalogs
+        if len(catalogs) == 1 or identity is NOBODY:
+            return catalogs.default
+        return self._service.find_catalog(identity, name or None)
+
+    async def _run(
+        self, route: Route, call: Callable[[], Call], told: _Told, identity: Identity
+    ) -> Answer:
         def work() -> Answer:
             made = call()
             told.catalog = made.catalog
             if not route.is_open:
-                told.objects = guard.check(made, route)
-            return route.run(made)
+                told.objects = guard.touched(made, route)
+                guard.check(made, route)
+            # A table leads whoever may not see all of the catalog to no other.
+            with confined(only=identity.role_in(made.catalog) is None):
+                return route.run(made)
 
         return await self._service.workers.run(Lane.CATALOG, work, changes=route.commits)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mooring.server.iceberg.calls import Call
     from mooring.server.iceberg.routes import Route
 
-__all__ = ["check"]
+__all__ = ["check", "touched"]
 
 _CONFIG = "/v1/config"
 
@@ -50,28 +50,30 @@ class _Transaction(msgspec.Struct, frozen=True):
     table_changes: list[_Part] = msgspec.field(name="table-changes")
 
 
-def check(call: Call, route: Route) -> Sequence[ObjectId]:
-    """Refuse what is not allowed; return what is touched.
+def touched(call: Call, route: Route) -> Sequence[ObjectId]:
+    """Return all that a request is about, as far as it can be read."""
+    with suppress(MooringError):  # the operation words it better
+        return () if route.path == _CONFIG else _touched(call, route)
+    return ()
+
+
+def check(call: Call, route: Route) -> None:
+    """Refuse what is not allowed.
 
     Raises:
         PermissionDeniedError: it is not allowed.
         InvalidInputError: the request cannot be read.
     """
-    if route.path == _CONFIG:
-        return ()
     role = Role.WRITER if route.changes else Role.READER
-    if call.identity.may(role, call.catalog):
-        with suppress(MooringError):  # the operation words it better
-            return _touched(call, route)
-        return ()
     call.identity.require_somewhere(role, call.catalog)
+    if route.path == _CONFIG or call.identity.may(role, call.catalog):
+        return
     objects = _touched(call, route)
     if route.run in {namespaces.list_namespaces, tables.list_tables} and all(
         call.identity.sees(call.catalog, one) for one in objects
     ):
-        return objects  # what is below and not allowed is left out of the answer
+        return  # what is below and not allowed is left out of the answer
     call.identity.require(role, call.catalog, objects)
-    return objects
 
 
 def _touched(call: Call, route: Route) -> list[ObjectId]:

@@ -69,7 +69,7 @@ def create_table(call: Call) -> Answer:
         info = _take_in(call, table, from_iceberg(asked.location, call.backend), kept)
     else:
         info = _make(call, table, asked.schema, kept)
-    answer = answer_with(call, info)
+    answer = answer_with(call, info, is_new=True)
     # By these its client knows that the table is the one that it asked for.
     answer.body["metadata"]["properties"] |= notes
     return answer
@@ -140,4 +140,4 @@ def register_table(call: Call) -> Answer:
     table = call.namespace.child(asked.name)
     location = from_iceberg(asked.metadata_location, call.backend)
     mode = CreateMode.OVERWRITE if asked.overwrite else CreateMode.CREATE
-    return answer_with(call, call.backend.register_table(table, location, mode))
+    return answer_with(call, call.backend.register_table(table, location, mode), is_new=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mooring.config import mask_uris
 from mooring.errors import (
     MooringError,
     PermissionDeniedError,
@@ -54,7 +55,7 @@ class Problem:
             is_flat: Whether the document lists the bare error here. Its own example and all
                 clients have it wrapped: such a body is both.
         """
-        error = {"message": self.message, "type": self.kind, "code": self.status}
+        error = {"message": mask_uris(self.message), "type": self.kind, "code": self.status}
         return {**error, "error": error} if is_flat else {"error": error}
 
 

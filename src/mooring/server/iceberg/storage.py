@@ -1,16 +1,22 @@
 """How a table's files are reached, in the words of Iceberg's clients.
 
-What is no secret goes to everybody. Credentials are those of the server itself and let their
-holder write, so that only writers get them, and only where the server was told to hand them out.
+What is known to be harmless goes to everybody. Credentials are made for a client and a table, where
+the server was told to hand them out; its own are nobody else's.
 
 Spec: iceberg-rest-openapi, "LoadTableResult", "StorageCredential".
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from mooring.errors import ServiceUnavailableError
+from mooring.server.iceberg.names import SEPARATOR
 from mooring.server.roles import Role
+from mooring.server.vending import harmless_options
+from mooring.tables.api import EXPIRES_AT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
     from mooring.namespace.api import TableInfo
     from mooring.server.iceberg.calls import Call
 
-__all__ = ["credentials_of", "settings_of", "vends_to"]
+__all__ = ["credentials_of", "credentials_of_new", "settings_of"]
+
+logger = logging.getLogger(__name__)
 
 # Lance takes an option under several names.
 _PLAIN: Mapping[str, tuple[str, ...]] = {
@@ -33,52 +41,71 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
     "account_name": ("adls.account-name",),
     "azure_storage_account_name": ("adls.account-name",),
 }
-_SECRET: Mapping[str, tuple[str, ...]] = {
+_VENDED: Mapping[str, tuple[str, ...]] = {
     "aws_access_key_id": ("s3.access-key-id",),
-    "access_key_id": ("s3.access-key-id",),
     "aws_secret_access_key": ("s3.secret-access-key",),
-    "secret_access_key": ("s3.secret-access-key",),
     "aws_session_token": ("s3.session-token",),
-    "aws_token": ("s3.session-token",),
-    "session_token": ("s3.session-token",),
-    "account_key": ("adls.account-key",),
-    "azure_storage_account_key": ("adls.account-key",),
-    "sas_key": ("adls.sas-token",),
-    "sas_token": ("adls.sas-token",),
-    "azure_storage_sas_key": ("adls.sas-token",),
-    "azure_storage_sas_token": ("adls.sas-token",),
-    "google_storage_token": ("gcs.oauth2.token",),
+    EXPIRES_AT: ("s3.session-token-expires-at-ms",),
 }
 _STYLES = ("aws_virtual_hosted_style_request", "virtual_hosted_style_request")
+_REFRESH = "client.refresh-credentials-endpoint"
 
 
 def settings_of(info: TableInfo) -> dict[str, str]:
     """Return how a table is reached, without anything secret."""
-    found = _translated(info.storage_options, _PLAIN)
+    options = _lowered(harmless_options(info.storage_options))
+    found = _translated(options, _PLAIN)
     for name in _STYLES:
-        style = _lowered(info.storage_options).get(name)
+        style = options.get(name)
         if style is not None:
             found["s3.path-style-access"] = "false" if style.lower() == "true" else "true"
     return found
 
 
-def vends_to(call: Call, table: ObjectId) -> bool:
-    """Whether whoever asks may have the credentials of the store."""
-    may_write = call.identity.may(Role.WRITER, call.catalog, table)
-    return call.settings.vend_credentials and may_write
+def credentials_of(call: Call, info: TableInfo, location: str) -> list[dict[str, Any]]:
+    """Return credentials for a table; none where the server hands out none, or none for its store.
 
+    Args:
+        call: Who asks.
+        info: The table.
+        location: Where it lies, as Iceberg's clients are told.
 
-def credentials_of(info: TableInfo, location: str) -> list[dict[str, Any]]:
-    """Return the credentials of the store that a table lies in; none where it needs none."""
-    secrets = _translated(info.storage_options, _SECRET)
-    if not secrets:
+    Raises:
+        ServiceUnavailableError: they are not to be had.
+    """
+    if call.vendor is None:
         return []
-    return [{"prefix": location, "config": {**settings_of(info), **secrets}}]
+    vended = call.vendor.vend(
+        info.location,
+        info.storage_options,
+        subject=call.identity.subject,
+        writes=call.identity.may(Role.WRITER, call.catalog, info.id),
+    )
+    if vended is None:
+        return []
+    config = {**settings_of(info), **_translated(vended.options, _VENDED)}
+    return [{"prefix": location, "config": {**config, _REFRESH: _path(call, info.id)}}]
+
+
+def credentials_of_new(call: Call, info: TableInfo, location: str) -> list[dict[str, Any]]:
+    """Return credentials for a table that was just made, which nothing may make look failed."""
+    try:
+        return credentials_of(call, info, location)
+    except ServiceUnavailableError as exc:
+        logger.warning("a new table is told without credentials: %s", exc)
+        return []
+
+
+def _path(call: Call, table: ObjectId) -> str:
+    """Return where credentials are renewed, below the address of the server."""
+    names = SEPARATOR.join(call.names.show(table.parent))
+    prefix = "" if call.is_only else f"{quote(call.catalog, safe='')}/"
+    where = f"namespaces/{quote(names, safe='')}/tables/{quote(table.name, safe='')}"
+    return f"v1/{prefix}{where}/credentials"
 
 
 def _translated(options: Mapping[str, str], words: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    lowered = _lowered(options)
-    return {iceberg: value for name, value in lowered.items() for iceberg in words.get(name, ())}
+    return {iceberg: value for name, value in options.items() for iceberg in words.get(name, ())}
 
 
 def _lowered(options: Mapping[str, str]) -> dict[str, str]:

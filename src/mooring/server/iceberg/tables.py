@@ -18,9 +18,10 @@ from mooring.server.iceberg.calls import NO_CONTENT, Answer
 from mooring.server.iceberg.locations import to_iceberg as to_location
 from mooring.server.iceberg.metadata import derive
 from mooring.server.iceberg.pages import take
-from mooring.server.iceberg.storage import credentials_of, settings_of, vends_to
+from mooring.server.iceberg.storage import credentials_of, credentials_of_new, settings_of
 
 if TYPE_CHECKING:
+    from mooring.identifiers import ObjectId
     from mooring.namespace.api import TableInfo
     from mooring.server.iceberg.calls import Call
 
@@ -54,17 +55,19 @@ class _Rename(msgspec.Struct, frozen=True):
 def list_tables(call: Call) -> Answer:
     """Name the tables of a namespace, by one look a page."""
     namespace = call.namespace
+    is_whole = call.identity.role_in(call.catalog, namespace) is not None
     names, token = take(
         call,
         lambda after, limit: call.backend.list_tables(namespace, after=after, limit=limit),
+        None if is_whole else lambda name: _is_seen(call, namespace, name),
     )
     above = call.names.show(namespace)
-    found = [
-        {"namespace": above, "name": name}
-        for name in names
-        if call.identity.role_in(call.catalog, namespace.child(name))
-    ]
+    found = [{"namespace": above, "name": name} for name in names]
     return Answer({"identifiers": found, "next-page-token": token})
+
+
+def _is_seen(call: Call, namespace: ObjectId, name: str) -> bool:
+    return call.identity.role_in(call.catalog, namespace.child(name)) is not None
 
 
 def load_table(call: Call) -> Answer:
@@ -81,14 +84,24 @@ def load_table(call: Call) -> Answer:
     return answer
 
 
-def answer_with(call: Call, info: TableInfo, *, refs_only: bool = False) -> Answer:
-    """Return a table as a client loads it: without a location of metadata, for there is none."""
+def answer_with(
+    call: Call, info: TableInfo, *, refs_only: bool = False, is_new: bool = False
+) -> Answer:
+    """Return a table as a client loads it: without a location of metadata, for there is none.
+
+    Args:
+        call: Who asks.
+        info: The table.
+        refs_only: Whether only the snapshots are told that have a name.
+        is_new: Whether it was just made.
+    """
     found: dict[str, Any] = {
         "metadata": derive(call.backend, info, refs_only=refs_only),
         "config": settings_of(info),
     }
-    if call.wants_credentials and vends_to(call, info.id):
-        vended = credentials_of(info, found["metadata"]["location"])
+    if call.wants_credentials and call.vendor is not None:
+        vend = credentials_of_new if is_new else credentials_of
+        vended = vend(call, info, found["metadata"]["location"])
         found["storage-credentials"] = vended
         # PyIceberg chooses among them by the location of the metadata, which there is none of.
         found["config"] = {**found["config"], **(vended[0]["config"] if vended else {})}
@@ -134,12 +147,12 @@ def rename_table(call: Call) -> Answer:
 def load_credentials(call: Call) -> Answer:
     """Hand out the credentials of the store that a table lies in."""
     info = call.backend.describe_table(call.table)
-    if not vends_to(call, info.id):
+    if call.vendor is None:
         raise UnsupportedError(
-            "this server hands out no credentials, or only to writers: bring your own for"
-            f" '{info.location}', or serve with --vend-credentials"
+            f"this server hands out no credentials: bring your own for '{info.location}', or serve"
+            " with --vend-credentials"
         )
-    return Answer({"storage-credentials": credentials_of(info, to_location(info.location))})
+    return Answer({"storage-credentials": credentials_of(call, info, to_location(info.location))})
 
 
 def report_metrics(call: Call) -> Answer:

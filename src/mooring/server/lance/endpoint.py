@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from mooring.config import is_secret
-from mooring.errors import InvalidInputError, NotFoundError, UnauthenticatedError
-from mooring.identifiers import DELIMITER, ROOT, ObjectId, quote
+from mooring.errors import (
+    InvalidInputError,
+    NotFoundError,
+    UnauthenticatedError,
+    UnknownOutcomeError,
+)
+from mooring.identifiers import ObjectId
+from mooring.server.asked import Named, name_operation, note_code
 from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
-from mooring.server.bodies import read_body, stream_body
-from mooring.server.lance import guard
+from mooring.server.bodies import read_body
+from mooring.server.lance import foreign, guard
+from mooring.server.lance.answers import render, write_ids
 from mooring.server.lance.operations import Gives, Takes, find_operation
 from mooring.server.lance.problems import Problem, explain, unexpected
 from mooring.server.lance.requests import (
@@ -24,20 +31,26 @@ from mooring.server.lance.requests import (
     decode,
     read_delimiter,
     read_fields,
-    read_id,
     read_query,
+    restore_root,
 )
-from mooring.server.lance.rows import Upload, file_chunks
+from mooring.server.lance.rows import RowsResponse, choose_form, write_chunks
+from mooring.server.lance.storage import hand_out
+from mooring.server.lance.uploads import Room, receive
 from mooring.server.work import Lane
+from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from lance_namespace import LanceNamespace
+    import pyarrow as pa
+    from pydantic import BaseModel
     from starlette.types import Receive, Scope, Send
 
     from mooring.server.catalogs import Served
     from mooring.server.lance.operations import Matched, Operation
+    from mooring.server.lance.requests import Query
+    from mooring.server.lance.uploads import Upload
     from mooring.server.roles import Identity
     from mooring.server.service import Service
 
@@ -46,8 +59,9 @@ __all__ = ["LanceEndpoint"]
 logger = logging.getLogger(__name__)
 
 _METHOD_NOT_ALLOWED = 405
-_JSON, _FILE = "application/json", "application/vnd.apache.arrow.file"
-_HEADER = "header."
+_JSON = "application/json"
+# Larger requests are read in a thread, so that nobody waits for it.
+_READ_AT_ONCE = 64 * 1024
 
 
 class LanceEndpoint:
@@ -56,11 +70,13 @@ class LanceEndpoint:
     def __init__(self, service: Service) -> None:
         """Serve what a service has."""
         self._service = service
+        self._room = Room()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         request = Request(scope, receive)
-        catalog, segments = _split(_raw_path(scope))
+        catalog, sent = _split(_raw_path(scope))
+        segments = restore_root(sent, scope["query_string"])
         matched = find_operation(request.method, segments)
         response = await self._answer(request, catalog, matched)
         await response(scope, receive, send)
@@ -69,13 +85,16 @@ class LanceEndpoint:
         operation = matched.operation
         if operation is None:
             return _refuse(_no_operation(request, matched), request)
-        asked = _Asked(self._service, request, operation)
+        route = f"/lance{operation.path}"
+        named = Named("lance", operation.name, route, changes=operation.changes)
+        name_operation(request.scope, named)
+        asked = _Asked(self._service, request, operation, self._room)
         try:
             response = await asked.run(catalog, matched.path)
         except ClientDisconnect:
             problem = explain(InvalidInputError("the request was cut off"), operation.listed)
         except Exception as exc:  # noqa: BLE001  # nobody above could tell it better
-            problem = explain(exc, operation.listed) or self._unforeseen(request, operation)
+            problem = explain(exc, operation.listed) or self._unforeseen(request, operation, exc)
         else:
             asked.tell(response.status_code, None)
             return response
@@ -83,19 +102,25 @@ class LanceEndpoint:
         asked.tell(problem.status, problem.message)
         return _refuse(problem, request)
 
-    def _unforeseen(self, request: Request, operation: Operation) -> Problem:
+    def _unforeseen(
+        self, request: Request, operation: Operation, error: Exception | None = None
+    ) -> Problem:
         number = secrets.token_hex(6)
-        logger.error("%s %s failed unexpectedly: %s", request.method, operation.path, number)
+        told = "%s %s failed unexpectedly: %s"
+        logger.error(told, request.method, operation.path, number, exc_info=error)
         return unexpected(number, changes=operation.changes)
 
 
 class _Asked:
     """One request that is worked on."""
 
-    def __init__(self, service: Service, request: Request, operation: Operation) -> None:
+    def __init__(
+        self, service: Service, request: Request, operation: Operation, room: Room
+    ) -> None:
         self._service = service
         self._request = request
         self._operation = operation
+        self._room = room
         self._headers = {key.lower(): value for key, value in request.headers.items()}
         # What is known so far, for the audit log.
         self._identity: Identity | None = None
@@ -110,33 +135,20 @@ class _Asked:
         """
         operation = self._operation
         identity = self._identify()
-        served = self._service.catalogs.find(catalog)
+        served = self._service.find_catalog(identity, catalog)
         self._catalog = served.name
         identity.require_somewhere(operation.role, served.name)
         query = read_query(self._request.scope["query_string"])
         delimiter = read_delimiter(query)
-        about = read_id(path["id"], delimiter, served.levels) if "id" in path else None
-        others = {name: decode(sent) for name, sent in path.items() if name != "id"}
-        takes_rows = operation.takes is Takes.ROWS
-        body = b"" if takes_rows else await read_body(self._request, self._service.settings)
-        fields = read_fields(
-            operation,
-            body=body,
-            path=others,
-            about=about,
-            query=query,
-            headers=self._headers,
-        )
-        self._objects = guard.touched(operation, about or ROOT, fields)
-        guard.check(identity, served.name, operation, about=about or ROOT, fields=fields)
-        request = operation.model.from_dict(fields)
+        request = await self._read_request(served, identity, path, query)
+        call = partial(self._call_confined, served, identity, request)
         if operation.gives is Gives.ROWS:
-            return await self._stream(served, identity, request)
-        if takes_rows:
-            answer = await self._take_rows(served, identity, request)
+            return await self._stream(call)
+        if operation.takes is Takes.ROWS:
+            answer = await self._take_rows(call)
         else:
-            answer = await self._call(self._method(served, identity), request)
-        return _render(operation, answer, self._shown(served, identity, about or ROOT, delimiter))
+            answer = await self._work(call)
+        return render(operation, answer, self._shown(served, delimiter))
 
     def _identify(self) -> Identity:
         found = self._service.identify(self._request, changes=self._operation.changes)
@@ -145,52 +157,132 @@ class _Asked:
         self._identity = found
         return found
 
-    def _method(self, served: Served, identity: Identity) -> Callable[..., Any]:
-        """Return what calls the method; the catalog is opened where it is called, in a thread."""
+    async def _read_request(
+        self, served: Served, identity: Identity, path: Mapping[str, bytes], query: Query
+    ) -> BaseModel:
+        """Read what is asked for, and refuse what is not allowed."""
+        if self._operation.takes is Takes.ROWS:
+            check_rows(self._headers)
+            return self._understand(served, identity, path, query)
+        body = await read_body(self._request, self._service.settings)
+        understand = partial(self._understand, served, identity, path, query, body=body)
+        if len(body) <= _READ_AT_ONCE:
+            return understand()
+        return await self._service.workers.run(Lane.CATALOG, understand)
 
-        def call(*args: object) -> Any:  # noqa: ANN401  # any of the answers
-            return getattr(served.lance(identity.subject), self._operation.call)(*args)
+    def _understand(
+        self,
+        served: Served,
+        identity: Identity,
+        path: Mapping[str, bytes],
+        query: Query,
+        *,
+        body: bytes = b"",
+    ) -> BaseModel:
+        operation = self._operation
+        fields = read_fields(
+            operation,
+            body=body,
+            path={name: decode(sent) for name, sent in path.items()},
+            query=query,
+            headers=self._headers,
+        )
+        if not self._service.authority.asks_nobody:
+            # It was for this server, and no implementation behind it may use it elsewhere.
+            fields.pop("identity", None)
+        request: BaseModel = operation.model.model_validate(fields)
+        known = request.model_dump(by_alias=True, exclude_none=True)
+        about = ObjectId(tuple(known.get("id") or ()))
+        self._objects = guard.touched(operation, about, known)
+        guard.check(identity, served.name, operation, about=about, fields=known)
+        return request
 
-        return call
+    def _call_confined(
+        self, served: Served, identity: Identity, request: BaseModel, upload: Upload | None = None
+    ) -> Any:  # noqa: ANN401  # any of the answers
+        """Call the method; a table leads whoever may not see all of the catalog to no other."""
+        with confined(only=identity.role_in(served.name) is None):
+            return self._call_method(served, identity, request, upload)
 
-    async def _call(self, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401  # any of the answers
+    def _call_method(
+        self, served: Served, identity: Identity, request: BaseModel, upload: Upload | None = None
+    ) -> Any:  # noqa: ANN401  # any of the answers
+        """Call the method; the catalog is opened where it is called, in a thread."""
+        namespace = served.lance(identity.subject)
+        is_own = foreign.is_own(namespace)
+        if self._operation.gives is Gives.ROWS:
+            return foreign.query(namespace, request)
+        rows = [] if upload is None else [upload.rows() if is_own else upload.read_whole()]
+        about = ObjectId(tuple(getattr(request, "id", None) or ()))
+        part = guard.Part.of(
+            identity, served.name, self._operation, about=about, flat=served.levels == 1
+        )
+        call = partial(foreign.call, namespace, self._operation.call)
+        answer = call(request, *rows) if part is None else part.ask(call, request)
+        hand_out(
+            answer,
+            self._service.vendor,
+            identity,
+            catalog=served.name,
+            operation=self._operation,
+            table=about,
+            wanted=getattr(request, "vend_credentials", None),
+        )
+        return answer
+
+    async def _work(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401  # any of the answers
         return await self._service.workers.run(
-            self._operation.lane, lambda: method(*args), changes=self._operation.changes
+            self._operation.lane, call, changes=self._operation.changes
         )
 
-    async def _take_rows(self, served: Served, identity: Identity, request: object) -> Any:  # noqa: ANN401  # any of the answers
-        check_rows(self._headers)
-        limit = self._service.settings.upload_limit_bytes
-        upload = Upload(stream_body(self._request, self._service.settings, limit))
-        method = self._method(served, identity)
+    # -- rows --------------------------------------------------------------------------------------
+
+    async def _take_rows(self, call: Callable[..., Any]) -> Any:  # noqa: ANN401  # any of the answers
+        upload = await receive(self._request, self._service.settings, self._room)
 
         def write() -> Any:  # noqa: ANN401  # any of the answers
             try:
-                return method(request, _rows_for(served.lance(identity.subject), upload))
+                return call(upload)
             except Exception as exc:
                 # What failed below is told by whatever was reading; this is why.
                 raise (upload.failure or exc) from exc
 
-        return await self._call(write)
+        try:
+            return await (self._work(write) if upload.is_whole else self._keep_up(upload, write))
+        finally:
+            upload.abandon()
 
-    async def _stream(self, served: Served, identity: Identity, request: object) -> Response:
+    async def _keep_up(self, upload: Upload, write: Callable[[], Any]) -> Any:  # noqa: ANN401  # any of the answers
+        """Write rows while they come: the time that counts is since some of them came."""
+        loop, limit_s = asyncio.get_running_loop(), self._service.settings.request_timeout_s
+        try:
+            async with asyncio.timeout(None) as limit:
+                upload.on_piece = lambda: limit.reschedule(loop.time() + limit_s)
+                return await self._service.workers.run(
+                    Lane.UPLOAD, write, changes=True, has_time=True
+                )
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise  # it is the work's own
+            msg = f"this takes longer than {limit_s:g} s: look what came of it before you ask again"
+            raise UnknownOutcomeError(msg) from exc
+
+    async def _stream(self, call: Callable[[], pa.RecordBatchReader]) -> Response:
         """Answer with rows; a query that fails at once is an answer of failure."""
-        chunks = await self._call(lambda: _chunks(served.lance(identity.subject), request))
-        first = await self._call(lambda: next(chunks, b""))
+        form = choose_form(self._headers.get("accept", ""))
 
-        async def send() -> AsyncIterator[bytes]:
-            yield first
-            while chunk := await self._service.workers.run(Lane.DATA, lambda: next(chunks, b"")):
-                yield chunk
+        def chunks() -> Generator[bytes]:
+            yield from write_chunks(call(), form)
 
-        return StreamingResponse(send(), self._operation.status, media_type=_FILE)
+        response = RowsResponse(self._service, chunks(), form)
+        await response.begin()
+        return response
 
-    def _shown(
-        self, served: Served, identity: Identity, about: ObjectId, delimiter: str
-    ) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def _shown(self, served: Served, delimiter: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         def shown(body: dict[str, Any]) -> dict[str, Any]:
-            seen = guard.visible(identity, served.name, self._operation, about=about, body=body)
-            return _without_secrets(_delimited(self._operation, seen, delimiter))
+            if self._operation.name == "ListAllTables":
+                return write_ids(body, delimiter, flat=served.levels == 1)
+            return body
 
         return shown
 
@@ -212,81 +304,6 @@ class _Asked:
                 request_id=self._request.scope.get("state", {}).get("request_id"),
             )
         )
-
-
-def _rows_for(namespace: LanceNamespace, upload: Upload) -> Any:  # noqa: ANN401  # rows or bytes
-    """Return rows as an implementation takes them: others than Mooring's take bytes."""
-    if hasattr(namespace, "query_table_stream"):
-        return upload.rows()
-    return upload.readall()
-
-
-def _chunks(namespace: LanceNamespace, request: object) -> Iterator[bytes]:
-    stream = getattr(namespace, "query_table_stream", None)
-    if stream is not None:
-        return file_chunks(stream(request))
-    answer: Any = namespace.query_table(request)  # type: ignore[arg-type]  # the model of it
-    return iter([answer if isinstance(answer, bytes) else bytes(answer.data)])
-
-
-def _render(
-    operation: Operation,
-    answer: Any,  # noqa: ANN401  # any of the answers
-    shown: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Response:
-    headers = _answered_headers(answer)
-    if operation.gives is Gives.NOTHING:
-        return Response(status_code=operation.status, headers=headers)
-    body = _body(operation, answer, shown)
-    return Response(msgspec.json.encode(body), operation.status, headers, _JSON)
-
-
-def _body(
-    operation: Operation,
-    answer: Any,  # noqa: ANN401  # any of the answers
-    shown: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Any:  # noqa: ANN401  # any JSON
-    match operation.gives:
-        case Gives.NUMBER:
-            return answer if isinstance(answer, int) else answer.count
-        case Gives.TEXT:
-            return answer
-        case Gives.METADATA:
-            return dict(answer.metadata or {})
-    return shown(answer.to_dict())
-
-
-def _answered_headers(answer: object) -> dict[str, str]:
-    """Return the headers that an implementation wants to be sent."""
-    context: Mapping[str, str] = getattr(answer, "context", None) or {}
-    return {
-        key.removeprefix(_HEADER): value
-        for key, value in context.items()
-        if key.startswith(_HEADER)
-    }
-
-
-def _delimited(operation: Operation, body: dict[str, Any], delimiter: str) -> dict[str, Any]:
-    """Write identifiers with the delimiter that was asked for.
-
-    Raises:
-        InvalidInputError: a name holds it.
-    """
-    if operation.name != "ListAllTables" or delimiter == DELIMITER:
-        return body
-    for one in body["tables"]:
-        if delimiter in one:
-            msg = f"{quote(one)} holds the delimiter {quote(delimiter)}: choose another"
-            raise InvalidInputError(msg)
-    return {**body, "tables": [one.replace(DELIMITER, delimiter) for one in body["tables"]]}
-
-
-def _without_secrets(body: dict[str, Any]) -> dict[str, Any]:
-    options = body.get("storage_options")
-    if not options:
-        return body
-    shown = {key: value for key, value in options.items() if not is_secret(key)}
-    return {**body, "storage_options": shown}
 
 
 def _split(raw_path: bytes) -> tuple[str | None, list[bytes]]:
@@ -314,6 +331,7 @@ def _no_operation(request: Request, matched: Matched) -> Problem:
 
 
 def _refuse(problem: Problem, request: Request) -> Response:
+    note_code(request.scope, problem.code)
     instance = request.scope.get("state", {}).get("request_id") or request.url.path
     body = problem.body(instance)
     return Response(body, problem.status, dict(problem.headers), _JSON)

@@ -53,7 +53,7 @@ class Param(Enum):
     TEXT = auto()
     FLAG = auto()
     NUMBER = auto()
-    TEXTS = auto()  # several, separated by commas or given several times
+    TEXTS = auto()  # several, each given on its own, as a name may hold whatever would separate
     MAP = auto()  # as JSON
 
 

@@ -15,6 +15,7 @@ import msgspec
 from lance_namespace.errors import LanceNamespaceError
 from pydantic import ValidationError
 
+from mooring.config import mask_uris
 from mooring.errors import (
     InvalidInputError,
     MooringError,
@@ -43,6 +44,7 @@ def _statuses(kind: type[MooringError]) -> dict[int, int]:
 
 
 _STATUSES = _statuses(MooringError)
+# Of implementations that do not tell whether it helps to ask again.
 _RETRYABLE = frozenset({14, 17, 21})
 
 
@@ -64,7 +66,8 @@ class Problem:
 
     def body(self, instance: str) -> bytes:
         """Return the body of the answer to a request."""
-        return msgspec.json.encode({"error": self.message, "code": self.code, "instance": instance})
+        message = mask_uris(self.message)
+        return msgspec.json.encode({"error": message, "code": self.code, "instance": instance})
 
 
 def explain(error: Exception, listed: Collection[int]) -> Problem | None:
@@ -80,7 +83,8 @@ def explain(error: Exception, listed: Collection[int]) -> Problem | None:
         return Problem(_SERVER_ERROR, cause.code, str(cause))
     match error:
         case MooringError() | LanceNamespaceError():
-            return _listed(int(error.code), str(error), listed)
+            helps = cause.retryable if isinstance(cause, MooringError) else error.code in _RETRYABLE
+            return _listed(int(error.code), str(error), listed, helps=helps)
         case NotImplementedError():
             msg = f"this catalog cannot do that: {error}"
             return _listed(UnsupportedError.code, msg, listed)
@@ -89,9 +93,17 @@ def explain(error: Exception, listed: Collection[int]) -> Problem | None:
     return None
 
 
-def _listed(code: int, message: str, listed: Collection[int]) -> Problem:
+def _listed(code: int, message: str, listed: Collection[int], *, helps: bool = False) -> Problem:
+    """Choose a status that an operation may answer with.
+
+    Args:
+        code: Lance's.
+        message: What, which and what next.
+        listed: What its document lists.
+        helps: Whether it helps to ask again: nothing was done.
+    """
     status = _STATUSES.get(code, _SERVER_ERROR)
-    if code in _RETRYABLE and status not in listed:
+    if helps and status not in listed:
         return Problem(_UNAVAILABLE, code, message, _SECOND)
     if code == UnauthenticatedError.code:
         return Problem(status, code, message, {"WWW-Authenticate": "Bearer"})

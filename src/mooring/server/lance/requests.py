@@ -9,13 +9,14 @@ Spec: lance-rest-openapi, "Context", "Identity", and "REST NAMESPACE ONLY" throu
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 
 from mooring.errors import InvalidInputError, InvalidNameError
-from mooring.identifiers import DELIMITER, ROOT, ObjectId, quote
+from mooring.identifiers import DELIMITER, ObjectId, quote
 from mooring.server.lance.operations import Param, Takes
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "read_fields",
     "read_id",
     "read_query",
+    "restore_root",
 ]
 
 _JSON = "application/json"
@@ -38,6 +40,9 @@ _ARROW = {"application/vnd.apache.arrow.stream", "application/octet-stream"}
 _MOST_PARAMETERS = 64
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _CONTEXT, _BEARER = "x-mooring-", "bearer "
+_LARGEST_PAGE = 2**31 - 1
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_NO_VECTORS: tuple[dict[str, list[float]], ...] = ({}, {"single_vector": []}, {"multi_vector": []})
 
 Query = dict[str, list[str]]
 
@@ -75,20 +80,46 @@ def read_delimiter(query: Query) -> str:
     return delimiter
 
 
-def read_id(segment: bytes, delimiter: str, levels: int | None) -> ObjectId:
+def read_id(text: str, delimiter: str, said: object = None) -> ObjectId:
     """Read the identifier in a path; the delimiter alone is the root.
+
+    Args:
+        text: As it was decoded.
+        delimiter: What separates its levels.
+        said: What the body says, which is the same where it is the same text: so names that hold
+            the delimiter can be said.
 
     Raises:
         InvalidNameError: it cannot be one.
+        InvalidInputError: the body says something else.
     """
-    text = decode(segment)
-    if text == delimiter:
-        return ROOT
     if not text:
         raise InvalidNameError(f"an identifier is missing: the root is {quote(delimiter)}")
-    if levels == 1 and delimiter == DELIMITER:
-        return ObjectId.of([text])  # there is nothing to separate
-    return ObjectId.parse(text, delimiter)
+    names = [] if text == delimiter else text.split(delimiter)
+    if isinstance(said, list) and said and delimiter.join(map(str, said)) == text:
+        return ObjectId.of(said)
+    _agree("id", names, said)
+    return ObjectId.of(names)
+
+
+def restore_root(segments: Sequence[bytes], query_string: bytes) -> Sequence[bytes]:
+    """Put the root back where it is missing: a segment of one dot means nothing in addresses.
+
+    Most clients therefore leave it out, also where the delimiter is a dot.
+
+    Args:
+        segments: The path from ``v1`` on.
+        query_string: The parameters, as they were sent.
+    """
+    if b"delimiter=" not in query_string or list(segments[:2]) != [b"v1", b"namespace"]:
+        return segments
+    given = dict(parse_qsl(query_string.decode("ascii", "replace"), keep_blank_values=True))
+    rest = list(segments[2:])
+    # The parameter tells the tables of the root from the namespaces of one that is called 'table'.
+    lists_tables = rest == [b"table", b"list"] and "include_declared" in given
+    if given.get("delimiter") != "." or not (len(rest) == 1 or lists_tables):
+        return segments
+    return [*segments[:2], b".", *rest]
 
 
 def decode(segment: bytes) -> str:
@@ -98,7 +129,8 @@ def decode(segment: bytes) -> str:
         InvalidNameError: it is not valid Unicode.
     """
     try:
-        return unquote_to_bytes(segment).decode()
+        # Lance's own clients write a space as a plus sign, and a plus sign as %2B.
+        return unquote_to_bytes(segment.replace(b"+", b" ")).decode()
     except UnicodeDecodeError as exc:
         msg = f"{quote(segment.decode('ascii', 'replace'))} cannot be a name: it is not UTF-8"
         raise InvalidNameError(msg) from exc
@@ -109,7 +141,6 @@ def read_fields(
     *,
     body: bytes,
     path: Mapping[str, str],
-    about: ObjectId | None,
     query: Query,
     headers: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -118,8 +149,7 @@ def read_fields(
     Args:
         operation: What is asked for.
         body: What is no rows.
-        path: The variable segments of the path, but for the identifier.
-        about: The identifier.
+        path: The variable segments of the path.
         query: The parameters.
         headers: By name in small letters.
 
@@ -128,17 +158,46 @@ def read_fields(
     """
     fields = _read_body(operation, headers, body)
     fields |= _read_params(operation.params, query)
+    said = fields.pop("id", None)
     for name, value in path.items():
-        _agree(name, value, fields.get(name))
-        fields[name] = value
-    if about is not None:
-        names = list(about.names)
-        _agree("id", names, fields.get("id"))
-        fields["id"] = names
-    fields["identity"] = _identity(headers)
-    context = {**(fields.get("context") or {}), **_context(headers)}
-    fields["context"] = context or None
+        if name == "id":
+            fields["id"] = list(read_id(value, read_delimiter(query), said).names)
+        else:
+            _agree(name, value, fields.get(name))
+            fields[name] = value
+    _complete(operation, fields)
+    fields["identity"] = _identity(headers) or fields.get("identity")
+    fields["context"] = _merge(fields.get("context"), _context(headers))
+    if isinstance(fields.get("limit"), int):
+        fields["limit"] = min(fields["limit"], _LARGEST_PAGE)
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _complete(operation: Operation, fields: dict[str, Any]) -> None:
+    """Complete a query, or one in a request, which is about the same table."""
+    if "k" in operation.model.model_fields:
+        _complete_query(fields)
+    inner = fields.get("query")
+    if "query" in operation.model.model_fields and isinstance(inner, dict):
+        _agree("id", fields["id"], inner.get("id"))
+        inner["id"] = fields["id"]
+        _complete_query(inner)
+
+
+def _complete_query(query: dict[str, Any]) -> None:
+    """Say what the model of a query demands, though a query of rows has no need to say it."""
+    query["vector"] = {} if query.get("vector") is None else query["vector"]
+    query["k"] = 0 if query.get("k") is None else query["k"]
+    if query["vector"] in _NO_VECTORS:
+        # lancedb says with every query that has no vector that it wants no index of vectors.
+        query.pop("bypass_vector_index", None)
+
+
+def _merge(said: object, more: Mapping[str, str]) -> object:
+    """Add to the context that a body has; what is no context is for the model to refuse."""
+    if said is None or isinstance(said, dict):
+        return {**(said or {}), **more} or None
+    return said
 
 
 def check_rows(headers: Mapping[str, str]) -> None:
@@ -163,6 +222,8 @@ def _read_body(operation: Operation, headers: Mapping[str, str], body: bytes) ->
         found = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise InvalidInputError(f"the request is no JSON: {exc}") from exc
+    if found is None:  # how clients of Lance 13 ask for the versions of a table
+        return {}
     if not isinstance(found, dict):
         raise InvalidInputError("the request is no JSON object")
     return {"metadata": found} if operation.takes is Takes.METADATA else found
@@ -180,10 +241,10 @@ def _read_param(name: str, kind: Param, values: Sequence[str]) -> Any:  # noqa: 
         case Param.TEXT:
             return text
         case Param.TEXTS:
-            return [part for value in values for part in value.split(",") if part]
+            return [value for value in values if value]
         case Param.FLAG if text.lower() in _FLAGS:
             return _FLAGS[text.lower()]
-        case Param.NUMBER if text.strip().lstrip("-").isdecimal():
+        case Param.NUMBER if _NUMBER.fullmatch(text):
             return int(text)
         case Param.MAP:
             return _read_map(name, text)

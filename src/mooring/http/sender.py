@@ -1,40 +1,45 @@
-"""Sends requests to an Iceberg REST catalog, and again where that can do no harm.
+"""Sends requests to a server, and again where that can do no harm.
 
 A read is repeated when it was not answered or the server was busy. A change is repeated only where
-it never left, or where the catalog itself says that it did nothing.
+it never left, or where the server itself says that it did nothing. What is sent piece by piece is
+gone once the first piece was taken, and never sent again.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from secrets import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from mooring.errors import InvalidInputError, MissingExtraError
-from mooring.iceberg.authorization import Authorization, Grant
-from mooring.iceberg.failures import Ask, Goal, Refusal, no_answer, refused, unreadable
-from mooring.iceberg.settings import show_address
+from mooring.http.address import show_address
+from mooring.http.authorization import Authorization, Grant
+from mooring.http.failures import Ask, Refusal, TokenAsk, describe, no_answer, unreadable
 
 try:
     import httpx2
     import stamina
 except ImportError as exc:
-    _msg = "Iceberg catalogs need packages that are missing: pip install 'mooring[iceberg]'"
+    _msg = (
+        "what speaks to servers is missing: pip install 'mooring[iceberg]' for Iceberg catalogs,"
+        " pip install 'mooring[remote]' for Lance REST servers"
+    )
     raise MissingExtraError(_msg) from exc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from mooring.errors import MooringError
-    from mooring.iceberg.server_config import ServerConfig
-    from mooring.iceberg.settings import ClientSettings
+    from mooring.http.failures import Dialect
+    from mooring.http.reach import Reach
 
 __all__ = ["Sender"]
 
@@ -59,28 +64,34 @@ _RANDOM = SystemRandom()
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
-class Sender:
+A = TypeVar("A", bound=Ask)
+B = TypeVar("B", bound=Ask)
+
+
+class Sender(Generic[A]):
     """A connection to a server; safe for threads.
 
     Args:
-        settings: How it is reached.
+        reach: How it is reached.
+        grant: By what right.
+        dialect: What its answers mean.
 
     Raises:
         InvalidInputError: a file of certificates cannot be used.
     """
 
-    def __init__(self, settings: ClientSettings) -> None:
-        self._address = settings.address
+    def __init__(self, reach: Reach, grant: Grant, dialect: Dialect[A]) -> None:
+        self._address = reach.address
+        self._hidden = reach.secrets
+        self._dialect = dialect
         self._client = httpx2.Client(
-            headers=_headers(settings),
-            timeout=settings.timeout_s,
+            headers={"Accept": "application/json", "User-Agent": "mooring", **reach.headers},
+            timeout=reach.timeout_s,
             limits=httpx2.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_S),
-            verify=_trust(settings),
+            verify=_trust(reach),
             follow_redirects=False,
         )
-        self._authorization = Authorization(
-            Grant.of(settings.given(), settings.address), self._post_form
-        )
+        self._authorization = Authorization(grant, self._post_form)
 
     @property
     def server(self) -> str:
@@ -91,25 +102,25 @@ class Sender:
         """Close all connections."""
         self._client.close()
 
-    def follow(self, config: ServerConfig) -> None:
+    def follow(self, address: str, grant: Grant) -> None:
         """Do from now on as the server says: go where it says, with the right that it gives."""
-        self._address = config.address
-        grant = Grant.of(config.properties, config.address)
+        self._address = address
         if grant != self._authorization.grant:
             self._authorization = Authorization(grant, self._post_form)
 
-    def send(self, ask: Ask) -> httpx2.Response:
+    def send(self, ask: A) -> httpx2.Response:
         """Send a request and return the answer of success.
 
         Raises:
             MooringError: what else was answered means; see `failures`.
         """
         answer = self._exchange(ask)
-        if answer.status_code in _REJECTED and self._renew(answer):
+        is_whole = not _is_stream(ask)
+        if is_whole and answer.status_code in _REJECTED and self._renew(answer):
             answer = self._exchange(ask)
-        return self._require_success(ask, answer)
+        return self._require_success(ask, answer, self._dialect)
 
-    def fetch(self, ask: Ask) -> dict[str, Any]:
+    def fetch(self, ask: A) -> dict[str, Any]:
         """Send a request and return the object that was answered.
 
         Raises:
@@ -117,28 +128,41 @@ class Sender:
             UnknownOutcomeError: of a change, it is none.
             MooringError: as for `send`.
         """
-        return self._decode(ask, self.send(ask))
+        return self.decode(ask, self.send(ask))
+
+    def unreadable(self, ask: Ask, reason: str) -> MooringError:
+        """Return the error of an answer of success that cannot be read."""
+        return unreadable(ask, reason, self.server, self._dialect.server)
 
     def _renew(self, answer: httpx2.Response) -> bool:
         return self._authorization.renew(answer.request.headers.get("Authorization"))
 
-    def _exchange(self, ask: Ask) -> httpx2.Response:
+    def _exchange(self, ask: A) -> httpx2.Response:
         """Send a request until it is answered, or there is no use in going on."""
+        body = {"content": ask.body} if _is_stream(ask) else {"json": ask.body}
+        timeout = {} if ask.timeout_s is None else {"timeout": ask.timeout_s}
         return self._repeat(
             ask,
             lambda: self._client.request(
                 ask.method,
                 f"{self._address}{ask.path}",
-                json=ask.body,
-                headers=self._authorization.headers(),
+                headers={**ask.headers, **self._authorization.headers()},
+                **body,  # type: ignore[arg-type]  # one of two arguments
+                **timeout,  # type: ignore[arg-type]  # as above
             ),
+            self._dialect.is_before_doing,
         )
 
-    def _repeat(self, ask: Ask, send: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def _repeat(
+        self,
+        ask: Ask,
+        send: Callable[[], httpx2.Response],
+        is_before_doing: Callable[[Refusal], bool],
+    ) -> httpx2.Response:
         try:
             for attempt in _attempts(ask):
                 with attempt:
-                    return _raise_passing(ask, send())
+                    return _raise_passing(ask, send(), is_before_doing)
         except httpx2.HTTPStatusError as exc:
             return exc.response
         except (httpx2.RequestError, httpx2.InvalidURL) as exc:
@@ -147,31 +171,46 @@ class Sender:
 
     def _unanswered(self, ask: Ask, exc: Exception) -> MooringError:
         if isinstance(exc, _CANNOT_BE_SENT):
-            return InvalidInputError(f"{ask.describe(self.server)} cannot be sent: {exc}")
+            return InvalidInputError(f"{describe(ask, self.server)} cannot be sent: {exc}")
         was_sent = not isinstance(exc, _NEVER_SENT)
         return no_answer(ask, _explain(exc), self.server, was_sent=was_sent)
 
     def _post_form(self, address: str, form: Mapping[str, str], /) -> dict[str, Any]:
         """Ask for a token."""
-        ask = Ask(Goal.TOKEN, "POST", "", f"a token of {show_address(address)}")
-        answer = self._repeat(ask, lambda: self._client.post(address, data=dict(form)))
-        return self._decode(ask, self._require_success(ask, answer))
+        ask = TokenAsk(f"a token of {show_address(address)}")
+        answer = self._repeat(
+            ask, lambda: self._client.post(address, data=dict(form)), ask.is_before_doing
+        )
+        return self.decode(ask, self._require_success(ask, answer, ask))
 
-    def _require_success(self, ask: Ask, answer: httpx2.Response) -> httpx2.Response:
+    def _require_success(
+        self, ask: B, answer: httpx2.Response, dialect: Dialect[B]
+    ) -> httpx2.Response:
         if answer.is_success:
             return answer
         refusal = Refusal.read(answer.status_code, answer.content)
         # A server that repeats a secret does not get it into messages.
-        raise refused(ask, refusal.hide(self._authorization.secrets), self.server)
+        secrets = [*self._authorization.secrets, *self._hidden]
+        raise dialect.refused(ask, refusal.hide(secrets), self.server)
 
-    def _decode(self, ask: Ask, answer: httpx2.Response) -> dict[str, Any]:
+    def decode(self, ask: Ask, answer: httpx2.Response) -> dict[str, Any]:
+        """Return the object that was answered.
+
+        Raises:
+            UnreadableError: of a read, it is none.
+            UnknownOutcomeError: of a change, it is none.
+        """
         try:
             found = msgspec.json.decode(answer.content)
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-            raise unreadable(ask, f"it is no JSON ({exc})", self.server) from exc
+            raise self.unreadable(ask, f"it is no JSON ({exc})") from exc
         if not isinstance(found, dict):
-            raise unreadable(ask, "it is no JSON object", self.server)
+            raise self.unreadable(ask, "it is no JSON object")
         return found
+
+
+def _is_stream(ask: Ask) -> bool:
+    return isinstance(ask.body, Iterator)
 
 
 def _attempts(ask: Ask) -> Iterator[AbstractContextManager[Any]]:
@@ -185,19 +224,20 @@ def _attempts(ask: Ask) -> Iterator[AbstractContextManager[Any]]:
     )
 
 
-def _raise_passing(ask: Ask, answer: httpx2.Response) -> httpx2.Response:
+def _raise_passing(
+    ask: Ask, answer: httpx2.Response, is_before_doing: Callable[[Refusal], bool]
+) -> httpx2.Response:
     """Raise for an answer after which the same may be sent again."""
+    if _is_stream(ask):
+        return answer
     status = answer.status_code
     is_between = not ask.changes and status in _BETWEEN_FAILED
-    if is_between or (status in _BUSY and _did_nothing(ask, answer)):
+    did_nothing = status in _BUSY and (
+        not ask.changes or is_before_doing(Refusal.read(status, answer.content))
+    )
+    if is_between or did_nothing:
         answer.raise_for_status()
     return answer
-
-
-def _did_nothing(ask: Ask, answer: httpx2.Response) -> bool:
-    if not ask.changes:
-        return True
-    return Refusal.read(answer.status_code, answer.content).is_before_doing
 
 
 def _may_repeat(ask: Ask, exc: Exception) -> bool | float:
@@ -250,36 +290,26 @@ def _explain(exc: Exception) -> str:
     return str(exc) or type(exc).__name__
 
 
-def _headers(settings: ClientSettings) -> dict[str, str]:
-    delegation = {"X-Iceberg-Access-Delegation": "vended-credentials"}
-    return {
-        "Accept": "application/json",
-        "User-Agent": "mooring",
-        **(delegation if settings.delegation else {}),
-        **settings.headers,
-    }
-
-
-def _trust(settings: ClientSettings) -> ssl.SSLContext:
+def _trust(reach: Reach) -> ssl.SSLContext:
     """Return whose certificates count, and which one is shown."""
     try:
-        found = _authorities(settings)
-        if settings.client_cert:
-            found.load_cert_chain(settings.client_cert, settings.client_key)
+        found = _authorities(reach)
+        if reach.client_cert:
+            found.load_cert_chain(reach.client_cert, reach.client_key)
     except OSError as exc:  # also what TLS says of a file's content
-        files = [settings.ca_file, settings.client_cert, settings.client_key]
+        files = [reach.ca_file, reach.client_cert, reach.client_key]
         named = ", ".join(one for one in files if one)
         msg = f"the certificates in {named} cannot be used ({exc}): PEM files are needed"
         raise InvalidInputError(msg) from exc
     return found
 
 
-def _authorities(settings: ClientSettings) -> ssl.SSLContext:
-    if settings.verify and settings.ca_file:
-        return ssl.create_default_context(cafile=settings.ca_file)
-    if settings.verify and not settings.client_cert:
+def _authorities(reach: Reach) -> ssl.SSLContext:
+    if reach.verify and reach.ca_file:
+        return ssl.create_default_context(cafile=reach.ca_file)
+    if reach.verify and not reach.client_cert:
         return _system_authorities()
-    return httpx2.create_ssl_context(verify=settings.verify)
+    return httpx2.create_ssl_context(verify=reach.verify)
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mooring.clock import SystemClock
 from mooring.errors import UnauthenticatedError
-from mooring.iceberg.settings import is_address, trim_address
+from mooring.http.address import is_address, trim_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""Speaking to servers: addresses, tokens, certificates, and when to ask again."""

@@ -1,0 +1,1 @@
+"""Any Lance REST server as a catalog."""
