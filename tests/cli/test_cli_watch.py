@@ -143,6 +143,6 @@ class TestServing:
             said.apply(ServerSettings(), {})
 
     def test_a_secret_that_is_not_there_is_refused(self, tmp_path):
-        said = ByItself((), tmp_path / "absent", "1s", None)
+        said = ByItself(("http://127.0.0.1:1/x",), tmp_path / "absent", "1s", None)
         with pytest.raises(InvalidInputError, match="absent"):
             said.apply(ServerSettings(), {})

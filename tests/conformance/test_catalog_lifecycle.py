@@ -558,6 +558,25 @@ def test_an_overwrite_records_who_and_when(lake):
     assert [(entry.by, entry.at_ms) for entry in told] == [("ann", NOON_MS), ("bob", NOON_MS + 5)]
 
 
+def test_what_happens_in_one_moment_is_told_in_its_order(disk_lake):
+    """The clock stands still: only versions tell what came first."""
+    lake = disk_lake
+    lake.create("t", [1])
+    lake.drop("t")
+    lake.backend.purge_table(T)
+    lake.create("t", [2])
+    told = [(entry.action, entry.state) for entry in lake.open().table_history(T)]
+    assert told == [
+        ("write", "live"),
+        ("drop", "deleted"),
+        ("purge", "purging"),
+        ("purge", "purged"),
+        ("create", "creating"),
+        ("write", "live"),
+        ("create", "live"),
+    ]
+
+
 def test_a_table_nobody_changed_has_no_history(lake):
     lake.write_elsewhere("t")
     assert lake.backend.table_history(T) == []

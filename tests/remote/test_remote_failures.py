@@ -147,8 +147,10 @@ def test_a_secret_that_a_server_repeats_is_not_shown(server):
         refusal(503, 14, "lost a race", **{"Retry-After": "1"}),
         refusal(429, 21, "too many"),
         Reply(429, b"slow down"),
+        refusal(429, 21, "too many", **{"Retry-After": "Fri, 31 Dec 9999 23:59:59 -1200"}),
+        Reply(429, b"[" * 9999),
     ],
-    ids=["throttled", "unavailable", "race", "too many", "too many, without a code"],
+    ids=["throttled", "unavailable", "race", "too many", "without a code", "no time", "no end"],
 )
 def test_a_change_of_which_nothing_was_done_is_sent_again(server, busy):
     server.answer(busy, busy, Reply(body={"properties": {}}))
@@ -246,7 +248,7 @@ def test_a_version_whose_answer_is_lost_is_not_taken_for_another_writers(server)
 # -- wrong servers ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"", b"\xff\xfe"])
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"", b"\xff\xfe", b"[" * 9999])
 def test_what_is_no_lance_rest_is_told_so(server, body):
     server.answer(Reply(body=body))
     with pytest.raises(UnreadableError, match="is this the address of a Lance REST server"):

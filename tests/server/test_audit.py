@@ -180,3 +180,16 @@ def test_changes_by_every_protocol_are_told_and_reads_are_not(audited):
     assert all(one["address"] == "testclient" for one in found)
     assert all(datetime.fromisoformat(one["at"]).tzinfo for one in found)
     assert "hush" not in json.dumps(found)
+
+
+def test_what_is_refused_for_the_role_is_named(audited):
+    client, lines = audited
+    client.post("/lance/v1/table/a$t/drop", headers=RITA)
+    client.post("/mooring/v1/table/a$t/purge", headers=WILL)
+    found = [(one["operation"], one["objects"], one["message"]) for one in lines()]
+    assert [one[:2] for one in found] == [
+        ("lance.DropTable", [["a", "t"]]),
+        ("mooring.PurgeTable", [["a", "t"]]),
+    ]
+    assert "their role there is reader" in found[0][2]
+    assert "their role there is writer" in found[1][2]

@@ -32,6 +32,7 @@ from mooring.server.credentials_file import (
 )
 from mooring.server.roles import ANYBODY, Grant, Identity, Role
 from mooring.server.settings import Client, ServerSettings, digest_of
+from mooring.server.tokens import FORM_LIMIT_BYTES
 from tests.lakes import COMPAT_DISK, FakeClock, Lake
 from tests.server.served import Served, kind_of
 
@@ -93,6 +94,15 @@ def test_other_grants_and_bodies_are_refused(guarded):
     assert (refused.status_code, refused.json()["error"]) == (400, "unsupported_grant_type")
     for body in (b"", b"\xff", b"%FF=%FF", b"a&b&c"):
         assert guarded.client.post("/oauth/tokens", content=body).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/iceberg/v1/oauth/tokens"])
+def test_strangers_fill_no_memory(tmp_path, path):
+    settings = ServerSettings(clients=(READER,))
+    with TestClient(create_app(mooring.connect(tmp_path), settings)) as asking:
+        told = asking.post(path, content=b"a" * (FORM_LIMIT_BYTES + 1))
+        assert (told.status_code, f"at most {FORM_LIMIT_BYTES} bytes" in told.text) == (400, True)
+        assert asking.post(path, content=b"a" * FORM_LIMIT_BYTES).json()["error"]
 
 
 def test_secret_may_come_in_a_header_encoded_or_not(guarded):
@@ -204,7 +214,8 @@ def test_token_of_another_server_or_of_a_client_that_is_gone_is_none():
     key = b"k" * 32
     token = Authority([READER, WRITER], token_ttl_s=60, key=key).issue(WRITER.id)
     assert Authority([READER], token_ttl_s=60, key=key).read(token) is None
-    for broken in ("", ".", "a.b", token[:-1], f"x{token}", token.replace(".", "")):
+    nested = base64.urlsafe_b64encode(b'["rita",1,"n",' + b"[" * 30_000).decode().rstrip("=")
+    for broken in ("", ".", "a.b", token[:-1], f"x{token}", token.replace(".", ""), f"{nested}.AA"):
         assert ours.read(broken) is None
 
 

@@ -149,15 +149,12 @@ def test_trash_that_cannot_be_listed_leaves_the_other_numbers(lake, monkeypatch)
 
 def test_requests_to_stores_are_counted(tmp_path):
     metrics = Metrics()
-    report_stores(metrics.count_store_request)
-    try:
+    with report_stores(metrics.count_store_request):
         lake = mooring.connect(tmp_path / "lake")
         service = create_service(lake, ServerSettings(), metrics)
         with TestClient(app_of(service)) as client:
             client.post("/lance/v1/namespace/a/create", json={})
             found = scrape(client)
-    finally:
-        report_stores(None)
     assert found['mooring_store_requests_total{verb="put_new"}'] > 0
     assert found['mooring_store_seconds_total{verb="put_new"}'] > 0
     counted = stores(metrics)

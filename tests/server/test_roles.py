@@ -308,6 +308,13 @@ def test_what_may_not_be_seen_is_refused_whether_it_is_there_or_not(outside):
         absent = client.request(method, path.replace("treasure", "nothing_"), json={})
         assert there.status_code == absent.status_code, (method, path)
         assert there.text.replace("treasure", "nothing_") == absent.text, (method, path)
+    there, absent = (
+        client.get("/iceberg/v1/namespaces", params={"parent": parent})
+        for parent in ("hidden", "nothing_")
+    )
+    assert (there.status_code, absent.status_code) == (403, 403)
+    assert there.text.replace("hidden", "nothing_") == absent.text
+    assert client.get("/iceberg/v1/namespaces", params={"parent": "a"}).status_code == 200
 
 
 # -- ways around -----------------------------------------------------------------------------------
@@ -478,8 +485,11 @@ def test_catalog_without_a_role_is_refused_whether_it_is_there_or_not(tmp_path):
             "/lance/{}/v1/table",
             "/iceberg/v1/{}/namespaces",
             "/iceberg/v1/config?warehouse={}",
+            "/mooring/{}/v1/catalog",
+            "/mooring/{}/v1/changes",
         ):
-            assert asking.get(path.format("open")).status_code == 200
+            ask = asking.head if path.endswith("changes") else asking.get  # which goes on for ever
+            assert ask(path.format("open")).status_code == 200
             there, absent = (asking.get(path.format(name)) for name in ("closed", "absent"))
             assert (there.status_code, absent.status_code) == (403, 403), path
             told = [re.sub(r'"instance":"[^"]*"', "", one.text) for one in (there, absent)]

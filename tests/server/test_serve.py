@@ -164,6 +164,13 @@ def test_what_is_wrong_with_several_catalogs_is_told(lake):
     assert "cannot be opened" in _fails("impl+dir?root", "--port", 0)
     assert "--read-only cannot be kept" in _fails("impl+dir?root=x", "--read-only", "--port", 0)
     assert "profile 'absent'" in _fails("--catalog", "a=@absent", "--port", 0)
+    assert "names no catalog" in _fails("--catalog", "a=", "--port", 0)
+    assert "--name x is of no use" in _fails("--catalog", f"a={lake}", "--name", "x", "--port", 0)
+
+
+def test_options_that_contradict_each_other_are_refused(lake):
+    assert "--read-only forbids it" in _fails(lake, "--read-only", "--purge-every", "1h")
+    assert "without --webhook" in _fails(lake, "--webhook-secret-file", "secret.txt")
 
 
 def test_catalogs_are_wanted_by_name(lake, monkeypatch):

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 
 import mooring
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CREATE = "/lance/v1/namespace/a/create"
+_ROWS = "/lance/v1/table/a$t/create"
+_WRITES = 'mooring_work{lane="upload",state="working"} 1.0'
 
 
 @pytest.fixture
@@ -61,6 +65,26 @@ def test_what_was_begun_is_finished_and_nothing_new_is_taken(pipes):
         gate.write_text("open")
         assert begun.result(LIMIT_S).status_code == 200
         assert running.process.wait(LIMIT_S) == 0
+
+
+def test_rows_that_never_come_do_not_keep_it_from_ending(tmp_path):
+    mooring.connect(tmp_path / "lake").create_namespace("a")
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"x": pa.array(range(1 << 20))})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(2):
+            writer.write_batch(batch)
+    rows = sink.getvalue().to_pybytes()
+    head = f"POST {_ROWS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(rows)}"
+    with serving(tmp_path / "lake", "--grace", 1) as running:
+        parts = urlsplit(running.base)
+        with socket.create_connection((parts.hostname, parts.port), LIMIT_S) as client:
+            client.sendall(head.encode() + b"\r\n\r\n" + rows[: 9 << 20])
+            while _WRITES not in running.get("/metrics").text:
+                pass
+            running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(LIMIT_S) == 0
+    assert mooring.connect(tmp_path / "lake").list_tables("a", include_declared=False) == []
 
 
 @pytest.mark.interop

@@ -15,15 +15,16 @@ import pytest
 
 import mooring
 from mooring.errors import InvalidInputError
+from mooring.server.running import bind
 from mooring.server.settings import digest_of
-from mooring.server.supervisor import Worker
+from mooring.server.supervisor import Supervisor, Worker
 from tests.lakes import rows
 from tests.server.processes import COMMAND, LIMIT_S, Running, is_running, serving
 from tests.server.test_metrics import numbers
 from tests.server.test_shutdown import is_refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _SECRET = "a long random string"
 _TOKEN = {
@@ -113,7 +114,7 @@ sys.exit(Supervisor(bind("127.0.0.1", 0), 2, b"k" * 32).run(command, ready))
 """
 _WORKER = """
 import os, signal
-from mooring.server.supervisor import Worker
+from mooring.server.supervisor import Supervisor, Worker
 
 {before}
 worker = Worker.here(os.environ)
@@ -183,6 +184,32 @@ def test_worker_that_never_serves_is_not_tried_again():
     with watching("raise SystemExit(3)") as running:
         assert running.process.stdout.readline() == ""
         assert running.process.wait(LIMIT_S) == 3
+
+
+def _watch(
+    monkeypatch, program: str, meanwhile: Callable[[subprocess.Popen[bytes]], object]
+) -> int:
+    """Watch over a worker, with something that happens right after it was started."""
+
+    def start_worker(*words: object, **more: object) -> subprocess.Popen[bytes]:
+        process = started(*words, **more)
+        meanwhile(process)
+        return process
+
+    started = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start_worker)
+    with bind("127.0.0.1", 0) as taken:
+        command = [sys.executable, "-c", program]
+        return Supervisor(taken, 1, b"k" * 32).run(command, lambda: None)
+
+
+def test_worker_that_is_being_started_hears_of_the_end(monkeypatch):
+    program = "import time; time.sleep(10); raise SystemExit(3)"
+    assert _watch(monkeypatch, program, lambda _: signal.raise_signal(signal.SIGTERM)) == 0
+
+
+def test_worker_that_ends_at_once_is_told_of_as_any_other(monkeypatch):
+    assert _watch(monkeypatch, "raise SystemExit(3)", lambda process: process.wait(LIMIT_S)) == 3
 
 
 def test_variable_of_workers_is_for_them_alone():

@@ -48,6 +48,7 @@ from mooring.cli.commands import (
     watch,
 )
 from mooring.cli.failures import Invocation
+from mooring.cli.grouped_help import GroupedHelp
 from mooring.cli.options import group
 
 __all__ = ["app", "main"]
@@ -108,7 +109,7 @@ app.command("ingest")(ingest.ingest_command)
 app.command("run")(run.run_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
-app.command("serve")(serve.serve_command)
+app.command("serve", cls=GroupedHelp)(serve.serve_command)
 app.command("watch")(watch.watch_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")

@@ -20,11 +20,15 @@ __all__ = ["ByItself", "PurgeEvery", "WatchEvery", "WebhookSecretFile", "Webhook
 
 _SECRET = "MOORING_WEBHOOK_SECRET"  # noqa: S105  # where it stands, not what it is
 
+# How the help groups them.
+_GROUP = "What it does by itself"
+
 Webhooks = Annotated[
     list[str] | None,
     typer.Option(
         "--webhook",
         metavar="URL",
+        rich_help_panel=_GROUP,
         help="Send changes of the catalogs to this address; may be repeated.",
     ),
 ]
@@ -33,6 +37,7 @@ WebhookSecretFile = Annotated[
     typer.Option(
         "--webhook-secret-file",
         metavar="FILE",
+        rich_help_panel=_GROUP,
         help=f"A file with what signs them, instead of {_SECRET}.",
     ),
 ]
@@ -41,6 +46,7 @@ WatchEvery = Annotated[
     typer.Option(
         "--watch-every",
         metavar="DURATION",
+        rich_help_panel=_GROUP,
         help="How often to look for changes while somebody listens or they are sent.",
     ),
 ]
@@ -49,6 +55,7 @@ PurgeEvery = Annotated[
     typer.Option(
         "--purge-every",
         metavar="DURATION",
+        rich_help_panel=_GROUP,
         help="Purge expired tables so often: 1h; never unless given.",
     ),
 ]
@@ -85,10 +92,13 @@ class ByItself:
     def _secret(self, environ: Mapping[str, str]) -> str | None:
         if self.secret_file is None:
             return environ.get(_SECRET) or None
+        if not self.webhooks:
+            raise InvalidInputError("--webhook-secret-file is of no use without --webhook")
         try:
             found = self.secret_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as exc:
-            raise InvalidInputError(f"'{self.secret_file}' cannot be read: {exc}") from exc
+            msg = f"the secret of webhooks '{self.secret_file}' cannot be read: {exc}"
+            raise InvalidInputError(msg) from exc
         if not found:
             raise InvalidInputError(f"'{self.secret_file}' is empty: write the secret into it")
         return found

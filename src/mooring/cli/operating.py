@@ -49,6 +49,9 @@ class LogImportance(StrEnum):
     ERROR = "error"
 
 
+# How the help groups them.
+_RUN, _LOGS = "Processes and limits", "Logs and metrics"
+
 WorkerCount = Annotated[
     int,
     typer.Option(
@@ -56,6 +59,7 @@ WorkerCount = Annotated[
         metavar="N",
         min=1,
         max=256,
+        rich_help_panel=_RUN,
         help="How many processes serve; one that dies is replaced.",
     ),
 ]
@@ -66,6 +70,7 @@ Threads = Annotated[
         metavar="N",
         min=1,
         max=1024,
+        rich_help_panel=_RUN,
         help="How many requests about the catalog a process works on at once.",
     ),
 ]
@@ -76,6 +81,7 @@ DataThreads = Annotated[
         metavar="N",
         min=1,
         max=1024,
+        rich_help_panel=_RUN,
         help="How many requests that read or write rows a process works on at once.",
     ),
 ]
@@ -85,6 +91,7 @@ MostWaiting = Annotated[
         "--most-waiting",
         metavar="N",
         min=0,
+        rich_help_panel=_RUN,
         help="How many requests of each kind may wait for that; more are told to come back.",
     ),
 ]
@@ -94,6 +101,7 @@ RequestTimeout = Annotated[
         "--request-timeout",
         metavar="SECONDS",
         min=0.1,
+        rich_help_panel=_RUN,
         help="How long a request may take until its client is told to look later.",
     ),
 ]
@@ -103,6 +111,7 @@ Drain = Annotated[
         "--drain",
         metavar="SECONDS",
         min=0,
+        rich_help_panel=_RUN,
         help="How long to take requests after the signal to end, while /health/ready says no.",
     ),
 ]
@@ -112,17 +121,23 @@ Grace = Annotated[
         "--grace",
         metavar="SECONDS",
         min=1,
+        rich_help_panel=_RUN,
         help="How long requests that were begun may go on after that.",
     ),
 ]
 MetricsAnonymous = Annotated[
     bool,
-    typer.Option("--metrics-anonymous", help="Show /metrics to clients without a token, too."),
+    typer.Option(
+        "--metrics-anonymous",
+        rich_help_panel=_LOGS,
+        help="Show /metrics to clients without a token, too.",
+    ),
 ]
 LogAs = Annotated[
     LogForm | None,
     typer.Option(
         "--log-format",
+        rich_help_panel=_LOGS,
         help="How to write the log to standard error: text on a terminal, else json.",
         show_default=False,
     ),
@@ -130,7 +145,9 @@ LogAs = Annotated[
 LogFrom = Annotated[
     LogImportance,
     typer.Option(
-        "--log-level", help="What to log: info has a line for each request, -q has none of these."
+        "--log-level",
+        rich_help_panel=_LOGS,
+        help="What to log: info has a line for each request, -q has none of these.",
     ),
 ]
 

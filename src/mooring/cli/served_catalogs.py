@@ -17,11 +17,22 @@ if TYPE_CHECKING:
 
     from mooring.server.foreign import Servable
 
-__all__ = ["CatalogName", "NamedCatalogs", "WantedCatalog", "wanted_catalogs"]
+__all__ = [
+    "CATALOGS",
+    "DEFAULT_NAME",
+    "CatalogName",
+    "NamedCatalogs",
+    "WantedCatalog",
+    "wanted_catalogs",
+]
 
 # As the server demands it; a path that looks like it is written with a ./ before it.
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})=(.+)", re.DOTALL)
 _FOREIGN = "impl+"
+DEFAULT_NAME = "default"
+
+# How the help groups them.
+CATALOGS = "Catalogs"
 
 NamedCatalogs = Annotated[
     list[str] | None,
@@ -29,6 +40,7 @@ NamedCatalogs = Annotated[
         "--catalog",
         "-c",
         metavar="[NAME=]URI",
+        rich_help_panel=CATALOGS,
         help="A catalog under a name, may be repeated: a URI as elsewhere; @PROFILE for that of a"
         " profile; impl+CLASS?KEY=VALUE for another implementation of Lance's namespaces, as in"
         " impl+dir?root=/data. Without a name, the same as URI.",
@@ -36,7 +48,12 @@ NamedCatalogs = Annotated[
 ]
 CatalogName = Annotated[
     str,
-    typer.Option("--name", metavar="NAME", help="The name of the catalog that was given as URI."),
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        rich_help_panel=CATALOGS,
+        help="The name of the catalog that was given as URI.",
+    ),
 ]
 
 
@@ -91,10 +108,12 @@ def wanted_catalogs(
         name: The name of the one without.
 
     Raises:
-        InvalidInputError: two are given without a name, or with the same.
+        InvalidInputError: two are given without a name, or with the same, or one is no catalog.
     """
     plain = [one for one in given if not _NAMED.fullmatch(one)]
     for one in plain:
+        if one.startswith("=") or one.endswith("="):
+            raise InvalidInputError(f"'{mask_uris(one)}' names no catalog: write NAME=URI")
         if uri not in {None, one}:
             raise InvalidInputError(
                 f"two catalogs without a name are given, '{mask_uris(uri or '')}' and"
@@ -106,7 +125,8 @@ def wanted_catalogs(
     wanted += [WantedCatalog(called, _session_of(session, where)) for called, where in named]
     names = [one.name for one in wanted]
     for twice in {called for called in names if names.count(called) > 1}:
-        raise InvalidInputError(f"two catalogs are named '{twice}': name another with --name")
+        msg = f"two catalogs are named '{twice}': name one otherwise, with NAME=URI or --name"
+        raise InvalidInputError(msg)
     return wanted
 
 

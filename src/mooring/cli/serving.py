@@ -12,6 +12,7 @@ from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Container
 
     from mooring.cli.session import Session
     from mooring.server.settings import ServerSettings
@@ -33,11 +34,15 @@ __all__ = [
     "VendRole",
 ]
 
+# How the help groups them.
+_WHO, _STORE, _TLS = "Who may use it", "Credentials of the store", "TLS"
+
 CredentialsFile = Annotated[
     Path | None,
     typer.Option(
         "--credentials",
         metavar="FILE",
+        rich_help_panel=_WHO,
         help='Who may use the server: a TOML file of clients, made by "mooring token create", and'
         " whose tokens are taken beside. What changes in it counts at once.",
     ),
@@ -46,6 +51,7 @@ AllowAnonymous = Annotated[
     bool,
     typer.Option(
         "--allow-anonymous",
+        rich_help_panel=_WHO,
         help="Let anybody who reaches the address read and change everything.",
     ),
 ]
@@ -54,6 +60,7 @@ AllowedHosts = Annotated[
     typer.Option(
         "--allowed-host",
         metavar="NAME",
+        rich_help_panel=_WHO,
         help="A name by which clients may address the server, beside localhost and addresses; may"
         " be repeated, * is any. Any is the default where clients need a token.",
     ),
@@ -62,6 +69,7 @@ VendCredentials = Annotated[
     bool,
     typer.Option(
         "--vend-credentials",
+        rich_help_panel=_STORE,
         help="Hand out credentials of the store, which end soon and are good for one table: to"
         " read it, or for writers to change it, too. Takes --vend-role.",
     ),
@@ -69,7 +77,10 @@ VendCredentials = Annotated[
 VendRole = Annotated[
     str | None,
     typer.Option(
-        "--vend-role", metavar="ARN", help="The role of AWS that is taken on for a client."
+        "--vend-role",
+        metavar="ARN",
+        rich_help_panel=_STORE,
+        help="The role of AWS that is taken on for a client.",
     ),
 ]
 VendDuration = Annotated[
@@ -77,13 +88,17 @@ VendDuration = Annotated[
     typer.Option(
         "--vend-duration",
         metavar="SECONDS",
+        rich_help_panel=_STORE,
         help="How long credentials are good for: 900 to 43200, and no longer than the role says.",
     ),
 ]
 VendEndpoint = Annotated[
     str | None,
     typer.Option(
-        "--vend-endpoint", metavar="URL", help="Who is asked for credentials, if not AWS's STS."
+        "--vend-endpoint",
+        metavar="URL",
+        rich_help_panel=_STORE,
+        help="Who is asked for credentials, if not AWS's STS.",
     ),
 ]
 AuditFile = Annotated[
@@ -91,22 +106,34 @@ AuditFile = Annotated[
     typer.Option(
         "--audit-log",
         metavar="FILE",
+        rich_help_panel=_WHO,
         help="Append a line of JSON for every change: who, what, when, and what came of it.",
     ),
 ]
 TlsCert = Annotated[
     Path | None,
-    typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate (PEM)."),
+    typer.Option(
+        "--tls-cert",
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        help="Serve HTTPS with this certificate (PEM).",
+    ),
 ]
 TlsKey = Annotated[
     Path | None,
-    typer.Option("--tls-key", metavar="FILE", help="The certificate's key; in its file if absent."),
+    typer.Option(
+        "--tls-key",
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        help="The certificate's key; in its file if absent.",
+    ),
 ]
 TlsClientCa = Annotated[
     Path | None,
     typer.Option(
         "--tls-client-ca",
         metavar="FILE",
+        rich_help_panel=_TLS,
         help="Have clients show a certificate that one of these signed (PEM).",
     ),
 ]
@@ -221,7 +248,21 @@ class Protection:
         found.check()
         return found
 
-    def notices(self, settings: ServerSettings, taken: socket.socket) -> list[str]:
+    def idle(self, settings: ServerSettings, served: Container[str]) -> list[str]:
+        """Tell of clients that may do nothing: their catalogs are misspelt, or served elsewhere."""
+        told = []
+        for client in settings.clients:
+            named = [grant.catalog for grant in client.grants]
+            if all(one is not None and one not in served for one in named):
+                missing = ", ".join(f"'{one}'" for one in sorted({one for one in named if one}))
+                told.append(
+                    f"client '{client.id}' may do nothing here: no catalog is called {missing}"
+                )
+        return told
+
+    def notices(
+        self, settings: ServerSettings, taken: socket.socket, *, is_read_only: bool
+    ) -> list[str]:
         """Return what whoever starts a server should know about who can use it."""
         from mooring.server.running import is_loopback
 
@@ -229,12 +270,8 @@ class Protection:
             is_open = self.tls_cert is None and not is_loopback(taken)
             plain = "warning: tokens and rows go over the network as they are, without TLS:"
             return [f"{plain} --tls-cert FILE, or a proxy before the server"] if is_open else []
+        may = "read everything" if is_read_only else "read and change everything"
         if is_loopback(taken):
-            told = (
-                "no tokens are configured: only this machine is served, Lance and Iceberg clients"
-            )
-            more = (
-                "alike, and anybody on it may change everything (--credentials FILE names clients)"
-            )
-            return [f"{told} {more}"]
-        return ["warning: anybody who reaches this address may read and change everything"]
+            told = "no tokens are configured: only this machine is served, and anybody on it may"
+            return [f"{told} {may} (--credentials FILE names clients)"]
+        return [f"warning: anybody who reaches this address may {may}"]

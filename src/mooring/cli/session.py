@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mooring.cli.output import Format, Output
 from mooring.clock import SystemClock
-from mooring.config import Layer, parse_flag, resolve
+from mooring.config import Layer, mask_uris, parse_flag, resolve
 from mooring.errors import InvalidInputError, NamespaceNotFoundError, NotFoundError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ __all__ = ["MODE_NAMES", "Flags", "Session", "parse_pairs"]
 
 # Both are on by default: a catalog is opened in compatibility mode.
 MODE_NAMES = ("manifest_enabled", "dir_listing_enabled")
+# What stands before the addresses of servers that keep catalogs.
+_KEPT_BY_SERVERS = {"iceberg", "lance"}
 _T = TypeVar("_T")
 
 
@@ -196,8 +198,14 @@ def require_directory(uri: str) -> None:
     A bucket has no such thing: there, an absent prefix is an empty catalog.
 
     Raises:
+        InvalidInputError: a server is meant, and its address is none.
         NamespaceNotFoundError: nothing is there.
     """
+    kind, plus, rest = uri.partition("+")
+    if plus and kind in _KEPT_BY_SERVERS and "://" not in rest and not Path(uri).exists():
+        where = mask_uris(rest)
+        msg = f"'{kind}+{where}' is no address: write {kind}+http://{where}, or https://"
+        raise InvalidInputError(msg)
     place = uri.removeprefix("metastore+")
     if "://" in place and not place.startswith("file://"):
         return

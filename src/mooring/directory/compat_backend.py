@@ -32,6 +32,7 @@ from mooring.directory.layout import (
 from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.locations import is_by_hash, looks_by_hash
 from mooring.directory.manifest_backend import ManifestBackend, new_key
+from mooring.directory.past import in_order
 from mooring.directory.renaming import Renaming
 from mooring.directory.root_rows import RootRows, is_named
 from mooring.directory.versioned import Versioned
@@ -308,7 +309,7 @@ class CompatBackend(Versioned):
         if self._can_be_listed(table):
             changes = [*changes, *self._listed.table_history(table)]
         unique = {(change.action, change.at_ms, change.version): change for change in changes}
-        return sorted(unique.values(), key=lambda change: change.at_ms)
+        return in_order(unique.values())
 
     # -- making tables -------------------------------------------------------------------------
 

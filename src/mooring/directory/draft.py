@@ -209,6 +209,11 @@ class Draft:
         self._undo.append((object_id, object_id in self._edits, self._edits.get(object_id)))
         self._edits[object_id] = row
 
+    @property
+    def is_edited(self) -> bool:
+        """Whether there are edits on top of the version."""
+        return bool(self._edits)
+
     def keep(self) -> bool:
         """Make what was edited since the last time stay; tell whether anything was."""
         edited = bool(self._undo)

@@ -22,6 +22,7 @@ from mooring.directory.layout import (
 from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
 from mooring.directory.markers import Reservation
+from mooring.directory.past import in_order
 from mooring.directory.purge import Purge
 from mooring.directory.versioned import Versioned
 from mooring.errors import (
@@ -273,8 +274,7 @@ class ListingBackend(Versioned):
             for link in self._chains.history(name)
             if (said := link.decision)
         ]
-        changes += self._told_by_files(name)
-        return sorted(changes, key=lambda change: change.at_ms)
+        return in_order([*changes, *self._told_by_files(name)])
 
     def _told_by_files(self, name: str) -> list[Change]:
         told = []

@@ -20,6 +20,7 @@ from mooring.directory.entries import (
 from mooring.directory.layout import check_table_name
 from mooring.directory.manifest import MANIFEST_DIR, Manifest
 from mooring.directory.namespaces import Namespaces
+from mooring.directory.past import in_order
 from mooring.directory.registry import Registry
 from mooring.directory.shared_manifest import SharedManifest
 from mooring.directory.sweeping import Sweep
@@ -292,7 +293,7 @@ class ManifestBackend(Versioned):
                     Change("write", "live", write.by, write.at_ms, write.version)
                     for write in self.home.open_tables().writes(location)
                 ]
-        return sorted(changes, key=lambda change: change.at_ms)
+        return in_order(changes)
 
     # -- making tables -------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ class Pending(Waiter, Generic[Result]):
         self.plan = plan
         self.by = by
         self.is_edit = False
+        # Whether what it looked at holds edits of others that are to be committed with it.
+        self._leans_on_others = False
         self._result: list[Result] = []
         self._error: Exception | None = None
 
@@ -33,6 +35,7 @@ class Pending(Waiter, Generic[Result]):
         """Check and edit a draft; one that is refused leaves it as it was."""
         self._result.clear()
         self._error, self.is_edit = None, False
+        self._leans_on_others = draft.is_edited
         try:
             self._result.append(self.plan(draft))
         except Exception as exc:  # noqa: BLE001  # told to whoever asked, and to none of the others
@@ -42,8 +45,12 @@ class Pending(Waiter, Generic[Result]):
             self.is_edit = draft.keep()
 
     def fail(self, error: MooringError) -> None:
-        """Note that the commit failed, unless the change was refused already."""
-        if self._error is None:
+        """Note that the commit failed, unless the change was refused whatever came of it.
+
+        One that was refused after edits of others in the same commit may have been so by them,
+        and they are not there.
+        """
+        if self._error is None or self._leans_on_others:
             self._error = error
 
     def outcome(self) -> Result:

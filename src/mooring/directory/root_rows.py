@@ -107,7 +107,7 @@ class RootRows:
         Raises:
             TableAlreadyExistsError: the manifest gave the name of a live table to another.
         """
-        if DELIMITER in name or (properties is None and not self._manifest.exists):
+        if DELIMITER in name:
             return
 
         def follow(draft: Draft, view: TableView) -> None:
@@ -117,6 +117,8 @@ class RootRows:
             _follow(draft, view, properties or {}, inherit=inherit, author=self._author)
 
         try:
+            if properties is None and not self._manifest.exists:
+                return
             for _ in range(_SETTLING_ROUNDS):
                 # The directory is read after the version that the change builds on.
                 self._manifest.change(lambda draft: follow(draft, self._view(name)))

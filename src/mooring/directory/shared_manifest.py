@@ -23,6 +23,7 @@ from mooring.directory.tree import Tree
 from mooring.errors import (
     ConcurrentModificationError,
     MooringError,
+    ServiceUnavailableError,
     TableVersionNotFoundError,
 )
 from mooring.namespace.paging import cut
@@ -220,13 +221,16 @@ class SharedManifest:
     def _commit(self, batch: list[Pending[object]]) -> None:
         try:
             draft = self._begin(batch)
+            if draft is None:
+                return
             for losses in _rounds():
-                if draft is None:
-                    return
                 draft = self._try_again(batch, draft, losses)
+                if draft is None:  # also where that took longer than there was time for
+                    return
         finally:
             if self._table is not None:
-                self._table.give_up()
+                with suppress(ServiceUnavailableError):  # what was decided stays so
+                    self._table.give_up()
 
     def _begin(self, batch: list[Pending[object]]) -> Draft | None:
         """Make the first try: on the copy in memory, or without one if there is none yet.

@@ -128,7 +128,7 @@ class Refusal:
         """Read an answer, whoever gave it."""
         try:
             told = msgspec.json.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return cls(status, None, _flatten(content.decode("utf-8", "replace")))
         error = told.get("error") if isinstance(told, dict) else None
         if isinstance(error, dict):  # Iceberg's
@@ -204,7 +204,9 @@ def no_answer(ask: Ask, reason: str, server: str, *, was_sent: bool) -> MooringE
     """
     is_unknown = was_sent and ask.changes
     found = UnknownOutcomeError if is_unknown else ServiceUnavailableError
-    return found(f"{describe(ask, server)} was not answered: {reason}{NEXT[found]}")
+    # What never arrived may have gone to a wrong place.
+    tail = NEXT[found] if was_sent else "; check the address, or try again later"
+    return found(f"{describe(ask, server)} was not answered: {reason}{tail}")
 
 
 def unreadable(ask: Ask, reason: str, server: str, kind: str) -> MooringError:

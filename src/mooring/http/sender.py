@@ -57,6 +57,7 @@ _NEVER_SENT = (
     httpx2.PoolTimeout,
     httpx2.ProxyError,
 )
+_NO_TLS = "WRONG_VERSION_NUMBER"  # how OpenSSL calls an answer without TLS
 _CANNOT_BE_SENT = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
 _RANDOM = SystemRandom()
 
@@ -202,7 +203,7 @@ class Sender(Generic[A]):
         """
         try:
             found = msgspec.json.decode(answer.content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             raise self.unreadable(ask, f"it is no JSON ({exc})") from exc
         if not isinstance(found, dict):
             raise self.unreadable(ask, "it is no JSON object")
@@ -269,10 +270,10 @@ def _read_retry_after(text: str | None) -> float | None:
     if text.strip().isdecimal():
         return float(text)
     try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
+        until = parsedate_to_datetime(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, (until.astimezone(UTC) - datetime.now(tz=UTC)).total_seconds())
+    return max(0.0, (until - datetime.now(tz=UTC)).total_seconds())
 
 
 def _is_distrust(exc: BaseException | None) -> bool:
@@ -287,7 +288,12 @@ def _is_distrust(exc: BaseException | None) -> bool:
 def _explain(exc: Exception) -> str:
     if _is_distrust(exc):
         return f"its certificate is not trusted ({exc}); name its authority with ca_file"
-    return str(exc) or type(exc).__name__
+    said = str(exc) or type(exc).__name__
+    if _NO_TLS in said:
+        return f"it speaks no TLS ({said}); write http:// if that is meant"
+    if isinstance(exc, httpx2.RemoteProtocolError) and exc.request.url.scheme == "http":
+        return f"{said.rstrip('.')} (as servers do that want https://)"
+    return said
 
 
 def _trust(reach: Reach) -> ssl.SSLContext:

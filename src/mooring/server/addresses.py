@@ -17,7 +17,15 @@ from mooring.identifiers import DELIMITER, ROOT, ObjectId, quote
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-__all__ = ["decode", "parse_id", "raw_path", "read_delimiter", "read_query", "split_catalog"]
+__all__ = [
+    "decode",
+    "parse_id",
+    "raw_path",
+    "read_delimiter",
+    "read_pairs",
+    "read_query",
+    "split_catalog",
+]
 
 _VERSION = b"v1"
 _MOST_PARAMETERS = 64
@@ -51,14 +59,14 @@ def decode(segment: bytes) -> str:
         raise InvalidNameError(msg) from exc
 
 
-def read_query(text: bytes) -> dict[str, str]:
-    """Read the parameters of a request; of those that are given twice, the last counts.
+def read_pairs(text: bytes) -> list[tuple[str, str]]:
+    """Read the parameters of a request, each as often as it was given.
 
     Raises:
         InvalidInputError: they cannot be read.
     """
     try:
-        pairs = parse_qsl(
+        return parse_qsl(
             text.decode("ascii"),
             keep_blank_values=True,
             errors="strict",
@@ -66,7 +74,15 @@ def read_query(text: bytes) -> dict[str, str]:
         )
     except ValueError as exc:
         raise InvalidInputError(f"the parameters of the request cannot be read: {exc}") from exc
-    return dict(pairs)
+
+
+def read_query(text: bytes) -> dict[str, str]:
+    """Read the parameters of a request; of those that are given twice, the last counts.
+
+    Raises:
+        InvalidInputError: they cannot be read.
+    """
+    return dict(read_pairs(text))
 
 
 def read_delimiter(given: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
@@ -113,7 +114,8 @@ def app_of(service: Service) -> Starlette:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with background.running():
             yield
-        service.close()
+        # Not in the loop: rows that a thread still waits for are cut off there.
+        await asyncio.to_thread(service.close)
 
     app = Starlette(
         routes=[

@@ -199,7 +199,7 @@ def _read_claims(text: str) -> _Claims | None:
     """Read what a token says, before anybody knows whether it is true."""
     try:
         return msgspec.json.decode(_decode(text) or b"", type=_Claims)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -61,8 +61,13 @@ async def _next_piece(parts: AsyncIterator[bytes], limit: int) -> bytes:
     return b"".join(gathered)
 
 
-async def read_body(request: Request, settings: ServerSettings) -> bytes:
+async def read_body(request: Request, settings: ServerSettings, limit: int | None = None) -> bytes:
     """Read a body that is no rows.
+
+    Args:
+        request: Whose.
+        settings: How long it may be, and how long it may take.
+        limit: How long it may be, where that is less.
 
     Raises:
         InvalidInputError: it is too long, or the client stopped sending.
@@ -70,9 +75,8 @@ async def read_body(request: Request, settings: ServerSettings) -> bytes:
     """
     if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
         return b""  # it has none, and nothing is to be waited for
-    return b"".join(
-        [piece async for piece in stream_body(request, settings, settings.body_limit_bytes)]
-    )
+    most = settings.body_limit_bytes if limit is None else min(limit, settings.body_limit_bytes)
+    return b"".join([piece async for piece in stream_body(request, settings, most)])
 
 
 def _too_long(limit: int) -> InvalidInputError:

@@ -87,8 +87,8 @@ class ChangesEndpoint:
         await stream.run(receive, send)
 
     async def _open(self, request: Request, catalog: str | None) -> _Stream:
-        self._identify(request)  # before anything else is looked at
-        served = self._service.catalogs.find(catalog)
+        identity = self._identify(request)  # before anything else is looked at
+        served = self._service.find_catalog(identity, catalog)
         sight = _Sight(lambda: self._identify(request), served, _read_namespace(request, served))
         feed = self._feeds.of(served.name)
         watcher = await feed.begin()

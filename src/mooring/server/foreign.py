@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,8 @@ __all__ = ["FOREIGN_SCHEME", "Servable", "open_foreign"]
 Servable: TypeAlias = "Catalog | LanceNamespace"
 
 FOREIGN_SCHEME = "impl+"
+# Where in Lance's own source something failed helps nobody.
+_SOURCE = re.compile(r",? /\S+\.rs:\d+:\d+")
 
 
 def open_foreign(uri: str) -> LanceNamespace:
@@ -37,5 +40,9 @@ def open_foreign(uri: str) -> LanceNamespace:
         properties = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
         return connect(name, properties)
     except Exception as exc:  # an implementation may fail by anything
-        msg = f"'{mask_uris(uri)}' cannot be opened: {mask_uris(str(exc))}"
-        raise InvalidInputError(msg) from exc
+        cause = exc.__context__
+        if isinstance(cause, ValueError) and "unpack" in str(cause):  # it has no dot
+            reason = f"'{name}' is neither dir, rest nor the path of a class, as package.Class"
+        else:
+            reason = _SOURCE.sub("", mask_uris(str(exc)))
+        raise InvalidInputError(f"'{mask_uris(uri)}' cannot be opened: {reason}") from exc

@@ -52,6 +52,8 @@ def configure_logs(form: LogFormat, level: LogLevel, stream: TextIO) -> None:
     Other libraries are heard from warnings on; a program that has a log already keeps it.
     """
     logging.getLogger("mooring").setLevel(level.number)
+    # It tells of each repeated request, but not of which; what fails for good is told otherwise.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
     if logging.getLogger().handlers:
         return
     handler = logging.StreamHandler(stream)

@@ -13,7 +13,7 @@ from mooring.errors import PermissionDeniedError
 from mooring.identifiers import ROOT, ObjectId, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["ANYBODY", "NOBODY", "Grant", "Identity", "Role"]
 
@@ -101,9 +101,9 @@ class Identity:
         Raises:
             PermissionDeniedError: it is not allowed.
         """
-        held = (grant.role for grant in self.grants if grant.holds_in(catalog))
+        held = [grant.role for grant in self.grants if grant.holds_in(catalog)]
         if not any(one.includes(role) for one in held):
-            self.require(role, catalog, [ROOT])
+            raise self._refusal(role, f"catalog '{catalog}'", held)
 
     def require(self, role: Role, catalog: str, objects: Iterable[ObjectId]) -> None:
         """Refuse what is not allowed with all of some objects.
@@ -114,10 +114,14 @@ class Identity:
         for one in objects:
             if not self.may(role, catalog, one):
                 where = f"{quote(str(one))} of " if one.names else ""
-                held = self.role_in(catalog, one)
-                knows = f"their role there is {held}" if held else "they have no role there"
-                msg = f"'{self.subject}' may not {_VERBS[role]} {where}catalog '{catalog}': {knows}"
-                raise PermissionDeniedError(msg)
+                held = [grant.role for grant in self.grants if grant.covers(catalog, one)]
+                raise self._refusal(role, f"{where}catalog '{catalog}'", held)
+
+    def _refusal(self, role: Role, where: str, held: Sequence[Role]) -> PermissionDeniedError:
+        """Return the refusal of what a role may do somewhere, to who has others there."""
+        most = max(held, key=_RANKS.__getitem__, default=None)
+        knows = f"their role there is {most}" if most else "they have no role there"
+        return PermissionDeniedError(f"'{self.subject}' may not {_VERBS[role]} {where}: {knows}")
 
 
 ANYBODY = Identity(None, (Grant(Role.ADMIN),))

@@ -65,14 +65,19 @@ class Service:
         """
         found = self.authority.identify(_lowered(request))
         if found is None:
-            msg = "a token is needed: show one of this server's clients, or its id and secret"
+            is_shown = bool(self.authority.shown(_lowered(request)))
+            needed = "a token is needed" + (", and this is none that counts" if is_shown else "")
+            msg = f"{needed}: show one of this server's clients, or its id and secret"
             raise UnauthenticatedError(msg)
         if isinstance(found, Expired):
             return found
         request.scope.setdefault("state", {})["subject"] = found.subject
         if changes and self.authority.asks_nobody and "origin" in request.headers:
             # A browser lets any page send requests to this machine, and only tells of it.
-            msg = "web pages may not change anything where nobody is asked for a token"
+            msg = (
+                "web pages may not change anything where nobody is asked for a token: have the"
+                " server name its clients with --credentials"
+            )
             raise PermissionDeniedError(msg)
         return found
 

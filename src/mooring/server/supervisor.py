@@ -119,6 +119,7 @@ class Supervisor:
         self._children = [_Child(number) for number in range(count)]
         self._selector = selectors.DefaultSelector()
         self._ended_by = 0
+        self._is_ending = False
         self._code = 0
         self._is_told = False
 
@@ -139,6 +140,7 @@ class Supervisor:
             while not self._is_over():
                 self._start_due(command, environ)
                 self._wait(heard)
+                self._end_if_told()
                 self._bury(metrics)
                 self._tell(ready)
         return self._code
@@ -146,10 +148,8 @@ class Supervisor:
     # -- starting ----------------------------------------------------------------------------------
 
     def _start_due(self, command: Sequence[str], environ: MutableMapping[str, str]) -> None:
-        if self._ended_by:
-            return
         for child in self._children:
-            if child.number and not self._children[0].was_ready:
+            if self._ended_by or (child.number and not self._children[0].was_ready):
                 return
             if child.due_s is not None and child.due_s <= time.monotonic():
                 self._start(child, command, environ)
@@ -167,7 +167,8 @@ class Supervisor:
                 # Ctrl-C reaches a whole group: workers shall hear of it once, from here.
                 process_group=0,
             )
-        ours.sendall(self._key)
+        with suppress(OSError):  # it ended already, which is seen elsewhere
+            ours.sendall(self._key)
         self._selector.register(ours, selectors.EVENT_READ, child)
         child.channel, child.is_ready = ours, False
         child.began_s, child.due_s = time.monotonic(), None
@@ -199,12 +200,14 @@ class Supervisor:
             self._signal(signal.SIGKILL)
             self._code = _ENDED_BY_SIGNAL + number
             return
-        self._end(number)
-
-    def _end(self, number: int) -> None:
+        # No more here: a worker may be about to be started, which would not be told.
         self._ended_by = number
-        self._taken.close()
-        self._signal(signal.SIGTERM)
+
+    def _end_if_told(self) -> None:
+        if self._ended_by and not self._is_ending:
+            self._is_ending = True
+            self._taken.close()
+            self._signal(signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
         for child in self._children:
@@ -257,7 +260,8 @@ class Supervisor:
             if not child.was_ready:
                 # It never served: what it said is why, and another would say the same.
                 self._code = code if code > 0 else 1
-                self._end(signal.SIGTERM)
+                self._ended_by = signal.SIGTERM
+                self._end_if_told()
                 continue
             self._replace(child, process.pid, code)
 

@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from mooring.server.auth import Authority
     from mooring.server.service import Service
 
-__all__ = ["TOKEN_PATH", "Granted", "grant_token", "tokens_at"]
+__all__ = ["FORM_LIMIT_BYTES", "TOKEN_PATH", "Granted", "grant_token", "tokens_at"]
 
 TOKEN_PATH = "/oauth/token"  # noqa: S105  # a path
 _BY_SECRET = "client_credentials"  # noqa: S105  # the name of a grant
 _BY_TOKEN = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105  # the name of a grant
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  # a type's name
 _MOST_FIELDS = 32
+# Strangers send these: what they fill the memory with is little.
+FORM_LIMIT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class _TokenEndpoint:
         headers = {key.lower(): value for key, value in request.headers.items()}
         authority, workers = self._service.authority, self._service.workers
         try:
-            body = await read_body(request, self._service.settings)
+            body = await read_body(request, self._service.settings, FORM_LIMIT_BYTES)
             granted = await workers.run(Lane.CATALOG, lambda: grant_token(authority, headers, body))
         except ClientDisconnect:
             return explain(InvalidInputError("the request was cut off")).answer(request.scope)
@@ -100,8 +102,8 @@ def grant_token(authority: Authority, headers: Mapping[str, str], body: bytes) -
         return _refuse("invalid_request", "the body is not a form")
     grant = form.get("grant_type")
     if grant not in {_BY_SECRET, _BY_TOKEN}:
-        known = f"use '{_BY_SECRET}'"
-        return _refuse("unsupported_grant_type", f"'{grant}' is no grant of this server: {known}")
+        given = "'grant_type' is missing" if grant is None else f"'{grant}' is no grant here"
+        return _refuse("unsupported_grant_type", f"{given}: use '{_BY_SECRET}'")
     if authority.asks_nobody:
         return _refuse("invalid_request", "this server asks nobody for credentials: give none")
     subject = _by_secret(authority, headers, form)

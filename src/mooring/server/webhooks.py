@@ -134,7 +134,8 @@ class Webhook:
             failures += 1
             self.failures += 1
             shown = mask_uris(self._uri.partition("?")[0])
-            logger.warning("webhook %s failed %d times in a row: %s", shown, failures, problem)
+            told = "changes of catalog %s, to webhook %s, failed %d times in a row: %s"
+            logger.warning(told, self._feed.name, shown, failures, problem)
             await self._pause(failures)
         self.delivered += len(events)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["open_store"]
 
 _REMOTE = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "memory"}
+# What somebody writes who means a server.
+_SERVERS = {"http", "https", "lance", "iceberg"}
 
 
 def open_store(uri: str | Path, options: Mapping[str, str] | None = None) -> Store:
@@ -45,6 +47,11 @@ def _open(text: str, options: Mapping[str, str] | None) -> Store:
     if scheme not in _REMOTE:
         known = ", ".join(sorted(_REMOTE | {"file"}))
         msg = f"'{scheme}://' is not a kind of store Mooring knows; it knows {known}"
+        if scheme in _SERVERS:
+            msg = (
+                f"'{scheme}://' is no store: write lance+http://HOST/lance for a server of"
+                " Mooring's or another of Lance REST, iceberg+http://HOST for an Iceberg REST one"
+            )
         raise InvalidInputError(msg)
     # obstore costs 40 ms to import, which a catalog on disk need not pay.
     from mooring.store.remote import RemoteStore

@@ -6,6 +6,7 @@ Only stores that are opened while somebody listens are: a library has nothing to
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from mooring.store.wrapped import Call, WrappedStore
@@ -49,11 +50,16 @@ class ReportedStore(WrappedStore):
             self._hear(call.verb, time.perf_counter() - started_s)
 
 
-def report_stores(hear: Hear | None) -> None:
-    """Tell of the requests to all stores that this process opens from now on; None of none."""
-    _listeners[:] = [] if hear is None else [hear]
+@contextmanager
+def report_stores(hear: Hear) -> Iterator[None]:
+    """Tell of the requests to all stores that this process opens meanwhile."""
+    _listeners.append(hear)
+    try:
+        yield
+    finally:
+        _listeners.remove(hear)
 
 
 def reported(store: Store) -> Store:
     """Return a store whose requests are told to whoever listens, if somebody does."""
-    return ReportedStore(store, _listeners[0]) if _listeners else store
+    return ReportedStore(store, _listeners[-1]) if _listeners else store

@@ -20,7 +20,12 @@ import pyarrow as pa
 from lance import LanceOperation
 from lance.fragment import write_fragments
 
-from mooring.errors import ServiceUnavailableError, TableVersionNotFoundError, UnknownOutcomeError
+from mooring.errors import (
+    MooringError,
+    ServiceUnavailableError,
+    TableVersionNotFoundError,
+    UnknownOutcomeError,
+)
 from mooring.identifiers import DELIMITER
 from mooring.tables.manifest import BY, SHARED, Glimpse, ManifestRow, Named, RowChange, check_format
 from mooring.tables.manifest_upkeep import is_due, is_ours, keep_indexed, keep_up
@@ -81,6 +86,20 @@ class _Plan:
     rewritten: list[int]
     struck: dict[int, list[int]]
     rows: list[ManifestRow]
+
+
+@contextmanager
+def _landed() -> Iterator[None]:
+    """Look at what was committed: what fails then must not look as if nothing had been done."""
+    try:
+        yield
+    except UnknownOutcomeError:
+        raise
+    except (MooringError, OSError, RuntimeError, ValueError) as exc:
+        msg = (
+            f"the catalog was changed, and not to be read afterwards: look what came of it ({exc})"
+        )
+        raise UnknownOutcomeError(msg) from exc
 
 
 class LanceManifest:
@@ -235,9 +254,10 @@ class LanceManifest:
 
     def give_up(self) -> None:
         """Delete what was written for a next try."""
-        if self._written is not None:
-            self._store.delete(self._files_of(self._written[1]))
-            self._written = None
+        # Forgotten first: what is half deleted is of no use to anybody.
+        written, self._written = self._written, None
+        if written is not None:
+            self._store.delete(self._files_of(written[1]))
 
     def _written_for(
         self, dataset: LanceDataset, rows: tuple[ManifestRow, ...]
@@ -323,7 +343,8 @@ class LanceManifest:
             self._store.delete([*staged, transaction_path(self._path, read, nonce)])
             return None
         self._committed = version
-        return self._open(version) if isinstance(committed, bool) else committed
+        with _landed():
+            return self._open(version) if isinstance(committed, bool) else committed
 
     def _operation(
         self,
@@ -346,6 +367,7 @@ class LanceManifest:
             removed_fragment_ids=removed, updated_fragments=updated, new_fragments=new
         )
 
+    @_landed()
     def _require_kept(
         self,
         committed: LanceDataset,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,8 +32,15 @@ from mooring.cli.operating import (
     Threads,
     WorkerCount,
 )
-from mooring.cli.options import OptionalUri, command
-from mooring.cli.served_catalogs import CatalogName, NamedCatalogs, WantedCatalog, wanted_catalogs
+from mooring.cli.options import command
+from mooring.cli.served_catalogs import (
+    CATALOGS,
+    DEFAULT_NAME,
+    CatalogName,
+    NamedCatalogs,
+    WantedCatalog,
+    wanted_catalogs,
+)
 from mooring.cli.serving import (
     AllowAnonymous,
     AllowedHosts,
@@ -48,7 +56,7 @@ from mooring.cli.serving import (
     VendRole,
 )
 from mooring.cli.session import Session
-from mooring.errors import MissingExtraError
+from mooring.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     import socket
@@ -60,26 +68,42 @@ if TYPE_CHECKING:
 __all__ = ["serve_command"]
 
 _KEY_BYTES = 32
+_NEEDED_LATER = ("httpx2", "jwt")  # by webhooks and by tokens of others
+_ADDRESS = "Address"  # how the help groups them
+_ServedUri = Annotated[
+    str | None,
+    typer.Argument(metavar="URI", help="The catalog; others come beside it by --catalog NAME=URI."),
+]
 
 
 @command
 def serve_command(
     session: Session,
-    uri: OptionalUri = None,
+    uri: _ServedUri = None,
     catalog: NamedCatalogs = None,
-    name: CatalogName = "default",
+    name: CatalogName = DEFAULT_NAME,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", rich_help_panel=_ADDRESS, help="The address to listen on."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
         int,
-        typer.Option("--port", min=0, max=65535, help="The port; 0 is any that is free."),
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            rich_help_panel=_ADDRESS,
+            help="The port; 0 is any that is free.",
+        ),
     ] = 8765,
     root_namespace: Annotated[
         str,
         typer.Option(
             "--root-namespace",
             metavar="NAME",
+            rich_help_panel=CATALOGS,
             help="The namespace in which Iceberg clients see tables that lie in none.",
         ),
     ] = "root",
@@ -117,6 +141,8 @@ def serve_command(
     With --read-only nothing can be changed.
     """
     catalogs = wanted_catalogs(session, uri, catalog or (), name)
+    if name != DEFAULT_NAME and name not in {one.name for one in catalogs}:
+        raise InvalidInputError(f"--name {name} is of no use: every catalog has a name already")
     operating = Operating(
         workers=workers,
         threads=threads,
@@ -147,6 +173,8 @@ def serve_command(
         tls_key=tls_key,
         tls_client_ca=tls_client_ca,
     )
+    if purge_every is not None and session.flags.read_only:
+        raise InvalidInputError("--purge-every deletes, and --read-only forbids it: choose one")
     by_itself = ByItself(tuple(webhook or ()), webhook_secret_file, watch_every, purge_every)
     settings = protection.apply(ServerSettings(root_namespace=root_namespace), session)
     settings = by_itself.apply(settings, os.environ)
@@ -171,11 +199,24 @@ def _require_server() -> None:
     try:
         import mooring.server.metrics
         import mooring.server.running  # noqa: F401  # what both need is looked for
+
+        _find(*_NEEDED_LATER)
     except ModuleNotFoundError as exc:
         if (exc.name or "mooring").startswith("mooring"):
             raise
         msg = f"to serve a catalog, package '{exc.name}' is needed: pip install 'mooring[server]'"
         raise MissingExtraError(msg) from exc
+
+
+def _find(*packages: str) -> None:
+    """Look for packages without importing them.
+
+    Raises:
+        ModuleNotFoundError: one is not there.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(name=package)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +262,17 @@ class _Serving:
         from mooring.store.reported import report_stores
 
         metrics = Metrics()
-        report_stores(metrics.count_store_request)
-        opened = {one.name: one.open() for one in self.catalogs}
-        service = create_service(opened, self.settings, metrics)
-        how = Run(
-            ready,
-            self.settings,
-            self.operating.access_log(quiet=self.session.flags.quiet),
-            service.ending,
-            parent,
-        )
-        run(app_of(service), taken, how)
+        with report_stores(metrics.count_store_request):
+            opened = {one.name: one.open() for one in self.catalogs}
+            service = create_service(opened, self.settings, metrics)
+            how = Run(
+                ready,
+                self.settings,
+                self.operating.access_log(quiet=self.session.flags.quiet),
+                service.ending,
+                parent,
+            )
+            run(app_of(service), taken, how)
 
     def _tell(self, taken: socket.socket) -> None:
         from mooring.server.running import address_of
@@ -240,5 +281,8 @@ class _Serving:
         asks_nobody = self.settings.asks_nobody
         base = f"{scheme}://{address_of(taken)}"
         invite(self.session, self.catalogs, base, asks_nobody=asks_nobody)
-        for line in self.protection.notices(self.settings, taken):
+        for line in self.protection.idle(self.settings, {one.name for one in self.catalogs}):
+            self.session.output.message(line)
+        is_read_only = bool(self.session.flags.read_only)
+        for line in self.protection.notices(self.settings, taken, is_read_only=is_read_only):
             self.session.output.message(line)

@@ -150,9 +150,11 @@ def _tell(
         rows.append({"namespace": name, "result": "purged"})
         session.output.message(f"purged the name of namespace '{name}'")
     for table in report.purged:
-        files, size_bytes = done.get(table, (0, 0))
+        # A server that did it tells no numbers.
+        files, size_bytes = done.get(table, (None, None))
         rows.append({"table": str(table), "result": "purged", "files": files, "bytes": size_bytes})
-        session.output.message(f"purged '{table}': {files:,} files, {format_size(size_bytes)}")
+        known = "" if files is None else f": {files:,} files, {format_size(size_bytes or 0)}"
+        session.output.message(f"purged '{table}'{known}")
     for table, exc in report.failed.items():
         rows.append({"table": str(table), "result": "failed", "error": str(exc)})
     failures = [exc for exc in report.failed.values() if isinstance(exc, MooringError)]

@@ -10,7 +10,6 @@ import logging
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -23,6 +22,7 @@ from mooring.errors import (
     UnauthenticatedError,
     UnsupportedError,
 )
+from mooring.server.addresses import raw_path, read_query
 from mooring.server.asked import Named, name_operation, note_code
 from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
@@ -33,6 +33,7 @@ from mooring.server.iceberg.names import decode_segment, encodes_spaces_as_plus,
 from mooring.server.iceberg.problems import Problem, explain, unexpected
 from mooring.server.iceberg.routes import Matched, Route, find_route
 from mooring.server.roles import NOBODY, Identity
+from mooring.server.tokens import FORM_LIMIT_BYTES
 from mooring.server.work import Lane
 from mooring.tables.confinement import confined
 
@@ -52,7 +53,6 @@ logger = logging.getLogger(__name__)
 
 _METHOD_NOT_ALLOWED, _EXPIRED = 405, 419
 _JSON = "application/json"
-_MOST_PARAMETERS = 64
 
 
 class IcebergEndpoint:
@@ -74,7 +74,7 @@ class IcebergEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         request = Request(scope, receive)
-        matched = find_route(request.method, _raw_path(scope))
+        matched = find_route(request.method, raw_path(scope))
         answer, problem = await self._answer(request, matched)
         response = _render(answer) if problem is None else _refuse(problem, matched.route)
         if request.method == "HEAD":
@@ -123,9 +123,10 @@ class IcebergEndpoint:
             name: decode_segment(segment, plus_is_space=plus_is_space)
             for name, segment in matched.path.items()
         }
-        query = _read_query(request.scope["query_string"])
+        query = read_query(request.scope["query_string"])
         served = self._chosen(identity, path.pop("prefix", None) or query.get("warehouse"))
-        body = await read_body(request, self._service.settings)
+        limit = FORM_LIMIT_BYTES if identity is NOBODY else None
+        body = await read_body(request, self._service.settings, limit)
         return lambda: Call(
             backend=served.backend(identity.subject),
             catalog=served.name,
@@ -210,26 +211,6 @@ class _Told:
                 request_id=self._request.scope.get("state", {}).get("request_id"),
             )
         )
-
-
-def _raw_path(scope: Scope) -> bytes:
-    """Return the path below where this is mounted, as it was sent."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    above: str = scope.get("root_path", "")
-    return raw.partition(b"?")[0].removeprefix(above.encode())
-
-
-def _read_query(text: bytes) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(
-            text.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=_MOST_PARAMETERS,
-        )
-    except ValueError as exc:
-        raise InvalidInputError(f"the parameters of the request cannot be read: {exc}") from exc
-    return dict(pairs)
 
 
 def _no_route(request: Request, matched: Matched) -> Problem:

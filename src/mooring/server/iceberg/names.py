@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import unquote
 
 from mooring.errors import InvalidInputError, InvalidNameError, NamespaceNotFoundError
 from mooring.identifiers import ROOT, ObjectId, quote
 from mooring.namespace.home import AtHome
+from mooring.server.addresses import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,12 +119,7 @@ def decode_segment(segment: bytes, *, plus_is_space: bool) -> str:
     Raises:
         InvalidNameError: it is not valid Unicode.
     """
-    encoded = segment.replace(b"+", b" ") if plus_is_space else segment
-    try:
-        return unquote_to_bytes(encoded).decode()
-    except UnicodeDecodeError as exc:
-        msg = f"{quote(segment.decode('ascii', 'replace'))} cannot be a name: it is not UTF-8"
-        raise InvalidNameError(msg) from exc
+    return decode(segment.replace(b"+", b" ") if plus_is_space else segment)
 
 
 def read_parent(text: str, headers: Mapping[str, str]) -> list[tuple[str, ...]]:

@@ -14,12 +14,14 @@ from mooring.errors import (
     InvalidNameError,
     NamespaceAlreadyExistsError,
     NamespaceNotFoundError,
+    PermissionDeniedError,
     UnsupportedError,
 )
 from mooring.identifiers import ROOT, ObjectId, quote
 from mooring.server.iceberg.calls import NO_CONTENT, Answer
 from mooring.server.iceberg.names import read_parent
 from mooring.server.iceberg.pages import take
+from mooring.server.roles import Role
 
 if TYPE_CHECKING:
     from mooring.errors import MooringError
@@ -55,8 +57,11 @@ def list_namespaces(call: Call) -> Answer:
     first: MooringError | None = None
     for names in readings:
         try:
-            return _list(call, call.names.namespace(names), with_root=False)
-        except (NamespaceNotFoundError, InvalidNameError) as exc:
+            parent = call.names.namespace(names)
+            if not call.identity.sees(call.catalog, parent):
+                call.identity.require(Role.READER, call.catalog, [parent])
+            return _list(call, parent, with_root=False)
+        except (NamespaceNotFoundError, InvalidNameError, PermissionDeniedError) as exc:
             first = first or exc
     raise first or AssertionError
 

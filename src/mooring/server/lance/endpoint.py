@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,13 @@ from starlette.responses import Response
 
 from mooring.errors import (
     InvalidInputError,
+    InvalidNameError,
     NotFoundError,
     UnauthenticatedError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import ObjectId
+from mooring.server.addresses import raw_path, split_catalog
 from mooring.server.asked import Named, name_operation, note_code
 from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
@@ -28,10 +31,11 @@ from mooring.server.lance.operations import Gives, Takes, find_operation
 from mooring.server.lance.problems import Problem, explain, unexpected
 from mooring.server.lance.requests import (
     check_rows,
-    decode,
-    read_delimiter,
+    delimiter_of,
     read_fields,
+    read_id,
     read_query,
+    read_segment,
     restore_root,
 )
 from mooring.server.lance.rows import RowsResponse, choose_form, write_chunks
@@ -75,7 +79,7 @@ class LanceEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         request = Request(scope, receive)
-        catalog, sent = _split(_raw_path(scope))
+        catalog, sent = split_catalog(raw_path(scope))
         segments = restore_root(sent, scope["query_string"])
         matched = find_operation(request.method, segments)
         response = await self._answer(request, catalog, matched)
@@ -137,9 +141,12 @@ class _Asked:
         identity = self._identify()
         served = self._service.find_catalog(identity, catalog)
         self._catalog = served.name
-        identity.require_somewhere(operation.role, served.name)
         query = read_query(self._request.scope["query_string"])
-        delimiter = read_delimiter(query)
+        delimiter = delimiter_of(query)
+        with suppress(InvalidNameError):  # told properly when it is read for good
+            if "id" in path:
+                self._objects = [read_id(read_segment(path["id"]), delimiter)]
+        identity.require_somewhere(operation.role, served.name)
         request = await self._read_request(served, identity, path, query)
         call = partial(self._call_confined, served, identity, request)
         if operation.gives is Gives.ROWS:
@@ -183,7 +190,7 @@ class _Asked:
         fields = read_fields(
             operation,
             body=body,
-            path={name: decode(sent) for name, sent in path.items()},
+            path={name: read_segment(sent) for name, sent in path.items()},
             query=query,
             headers=self._headers,
         )
@@ -304,21 +311,6 @@ class _Asked:
                 request_id=self._request.scope.get("state", {}).get("request_id"),
             )
         )
-
-
-def _split(raw_path: bytes) -> tuple[str | None, list[bytes]]:
-    """Return the catalog that a path names before ``v1``, if it does, and the rest of it."""
-    segments = raw_path.strip(b"/").split(b"/")
-    if len(segments) > 1 and segments[0] != b"v1" and segments[1] == b"v1":
-        return segments[0].decode("ascii", "replace"), segments[1:]
-    return None, segments
-
-
-def _raw_path(scope: Scope) -> bytes:
-    """Return the path below where this is mounted, as it was sent."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    above: str = scope.get("root_path", "")
-    return raw.partition(b"?")[0].removeprefix(above.encode())
 
 
 def _no_operation(request: Request, matched: Matched) -> Problem:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl
 
 import msgspec
 
 from mooring.errors import InvalidInputError, InvalidNameError
 from mooring.identifiers import DELIMITER, ObjectId, quote
+from mooring.server.addresses import decode, read_delimiter, read_pairs
 from mooring.server.lance.operations import Param, Takes
 
 if TYPE_CHECKING:
@@ -27,17 +28,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Query",
     "check_rows",
-    "decode",
-    "read_delimiter",
+    "delimiter_of",
     "read_fields",
     "read_id",
     "read_query",
+    "read_segment",
     "restore_root",
 ]
 
 _JSON = "application/json"
 _ARROW = {"application/vnd.apache.arrow.stream", "application/octet-stream"}
-_MOST_PARAMETERS = 64
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _CONTEXT, _BEARER = "x-mooring-", "bearer "
 _LARGEST_PAGE = 2**31 - 1
@@ -53,31 +53,19 @@ def read_query(text: bytes) -> Query:
     Raises:
         InvalidInputError: they cannot be read.
     """
-    try:
-        pairs = parse_qsl(
-            text.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=_MOST_PARAMETERS,
-        )
-    except ValueError as exc:
-        raise InvalidInputError(f"the parameters of the request cannot be read: {exc}") from exc
     found: Query = {}
-    for key, value in pairs:
+    for key, value in read_pairs(text):
         found.setdefault(key, []).append(value)
     return found
 
 
-def read_delimiter(query: Query) -> str:
+def delimiter_of(query: Query) -> str:
     """Return what separates the levels of identifiers in a request and its answer.
 
     Raises:
         InvalidInputError: it is empty.
     """
-    delimiter = query.get("delimiter", [DELIMITER])[-1]
-    if not delimiter:
-        raise InvalidInputError("the delimiter cannot be empty: leave it out for '$'")
-    return delimiter
+    return read_delimiter(query.get("delimiter", [DELIMITER])[-1])
 
 
 def read_id(text: str, delimiter: str, said: object = None) -> ObjectId:
@@ -122,18 +110,14 @@ def restore_root(segments: Sequence[bytes], query_string: bytes) -> Sequence[byt
     return [*segments[:2], b".", *rest]
 
 
-def decode(segment: bytes) -> str:
-    """Read a segment of a path.
+def read_segment(segment: bytes) -> str:
+    """Read a segment of a path as Lance's own clients write it.
 
     Raises:
         InvalidNameError: it is not valid Unicode.
     """
-    try:
-        # Lance's own clients write a space as a plus sign, and a plus sign as %2B.
-        return unquote_to_bytes(segment.replace(b"+", b" ")).decode()
-    except UnicodeDecodeError as exc:
-        msg = f"{quote(segment.decode('ascii', 'replace'))} cannot be a name: it is not UTF-8"
-        raise InvalidNameError(msg) from exc
+    # They write a space as a plus sign, and a plus sign as %2B.
+    return decode(segment.replace(b"+", b" "))
 
 
 def read_fields(
@@ -161,7 +145,7 @@ def read_fields(
     said = fields.pop("id", None)
     for name, value in path.items():
         if name == "id":
-            fields["id"] = list(read_id(value, read_delimiter(query), said).names)
+            fields["id"] = list(read_id(value, delimiter_of(query), said).names)
         else:
             _agree(name, value, fields.get(name))
             fields[name] = value

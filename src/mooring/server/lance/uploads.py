@@ -146,7 +146,8 @@ class Upload(io.RawIOBase):
             InvalidInputError: that is too much at once.
         """
         if size > _LARGEST_BATCH:
-            raise self._fail(f"a batch of {size} bytes is too large: send batches of at most 1 GiB")
+            msg = f"a batch of {size} bytes is too large, or the body is no Arrow stream"
+            raise self._fail(f"{msg}: send batches of at most 1 GiB")
         found, left = [], size
         while left and (part := self._take(left)):
             found.append(part)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import logging
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from mooring.errors import InvalidInputError, MooringError, UnauthenticatedError
+from mooring.errors import (
+    InvalidInputError,
+    InvalidNameError,
+    MooringError,
+    UnauthenticatedError,
+)
 from mooring.identifiers import quote
-from mooring.server.addresses import decode, raw_path, read_delimiter, read_query, split_catalog
+from mooring.server.addresses import (
+    decode,
+    parse_id,
+    raw_path,
+    read_delimiter,
+    read_query,
+    split_catalog,
+)
 from mooring.server.asked import Named, name_operation
 from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
@@ -129,9 +142,13 @@ class _Asked:
     ) -> Call:
         served = self._service.find_catalog(identity, catalog)
         self._catalog = served.name
+        query = read_query(self._request.scope["query_string"])
+        delimiter = read_delimiter(query.get("delimiter"))
+        with suppress(InvalidNameError):  # told properly when it is read for good
+            if "id" in path:
+                self._objects = [parse_id(decode(path["id"]), delimiter, None)]
         if self._route.is_of_catalog:
             identity.require_somewhere(self._route.role, served.name)
-        query = read_query(self._request.scope["query_string"])
         body = await read_body(self._request, self._service.settings)
         return Call(
             catalogs=self._service.catalogs,
@@ -139,7 +156,7 @@ class _Asked:
             identity=identity,
             path={name: decode(sent) for name, sent in path.items()},
             query=query,
-            delimiter=read_delimiter(query.get("delimiter")),
+            delimiter=delimiter,
             asked=_read_body(self._route, self._request.headers, body),
         )
 
