@@ -11,6 +11,7 @@ import logging
 import os
 import platform
 import time
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -156,6 +157,13 @@ class Metrics:
             multiprocess_mode="max",
         )
         built.labels(__version__, platform.python_version()).set(1)
+        # What every request touches is looked up once.
+        self._requests_of = cache(self._requests.labels)
+        self._seconds_of = cache(self._seconds.labels)
+        self._bytes_of = cache(self._bytes.labels)
+        self._working_of = cache(self._working.labels)
+        self._store_requests_of = cache(self._store_requests.labels)
+        self._store_seconds_of = cache(self._store_seconds.labels)
 
     # -- told by others ----------------------------------------------------------------------------
 
@@ -168,8 +176,8 @@ class Metrics:
         named = named_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._in_flight.dec()
-        self._requests.labels(named.dialect, named.operation, method, str(status)).inc()
-        self._seconds.labels(named.dialect, named.operation).observe(taken_s)
+        self._requests_of(named.dialect, named.operation, method, str(status)).inc()
+        self._seconds_of(named.dialect, named.operation).observe(taken_s)
         if named.changes:
             self._changes.labels(named.dialect, named.operation, _outcome(status)).inc()
         code = code_of(scope)
@@ -181,13 +189,13 @@ class Metrics:
     def count_bytes(self, scope: Scope, received: int, sent: int) -> None:
         """Count the bytes of bodies."""
         dialect = named_of(scope).dialect
-        self._bytes.labels(dialect, "in").inc(received)
-        self._bytes.labels(dialect, "out").inc(sent)
+        self._bytes_of(dialect, "in").inc(received)
+        self._bytes_of(dialect, "out").inc(sent)
 
     def show_work(self, lane: Lane, working: int, waiting: int) -> None:
         """Show what a lane has to do."""
-        self._working.labels(lane.value, "working").set(working)
-        self._working.labels(lane.value, "waiting").set(waiting)
+        self._working_of(lane.value, "working").set(working)
+        self._working_of(lane.value, "waiting").set(waiting)
 
     def count_refused(self, lane: Lane) -> None:
         """Count a request that a lane had no place for."""
@@ -195,8 +203,8 @@ class Metrics:
 
     def count_store_request(self, verb: str, taken_s: float) -> None:
         """Count a request to a store."""
-        self._store_requests.labels(verb).inc()
-        self._store_seconds.labels(verb).inc(taken_s)
+        self._store_requests_of(verb).inc()
+        self._store_seconds_of(verb).inc(taken_s)
 
     def show_trash(self, sizes: Mapping[str, tuple[int, int]]) -> None:
         """Show how many tables are in the trash of each catalog, and how many have expired."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from itertools import count
 from typing import TYPE_CHECKING
 
 from mooring.server.asked import enter, state_of
@@ -25,13 +26,16 @@ class RequestIds:
     def __init__(self, app: ASGIApp) -> None:
         """Stand before an application."""
         self._app = app
+        # To ask the system for chance at every request would let another thread in each time.
+        self._run = secrets.token_hex(_BYTES)
+        self._numbers = count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with an id, and put it into the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _sent(scope) or secrets.token_hex(_BYTES)
+        request_id = _sent(scope) or f"{self._run}-{next(self._numbers):x}"
         state_of(scope)["request_id"] = request_id
         enter(scope)
         header = (_HEADER, request_id.encode())

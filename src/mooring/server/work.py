@@ -13,10 +13,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mooring.errors import ServiceUnavailableError, ThrottledError, UnknownOutcomeError
 from mooring.server.asked import current_subject
+from mooring.server.bundles import Bundles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,6 +78,7 @@ class Workers:
         self._threads = {
             lane: ThreadPoolExecutor(size, f"mooring-{lane}") for lane, size in self._sizes.items()
         }
+        self._looks = Bundles(self._threads[Lane.CATALOG])
 
     @property
     def under_way(self) -> Mapping[Lane, int]:
@@ -111,13 +114,7 @@ class Workers:
         if not goes_on:
             self._require_place(lane, client)
         self._count(lane, client, 1)
-        # Logs and spans of the thread belong to the request.
-        within = copy_context().run
-        try:
-            future = asyncio.get_running_loop().run_in_executor(self._threads[lane], within, work)
-        except BaseException:
-            self._count(lane, client, -1)
-            raise
+        future = self._begin(lane, work)
 
         def finish(done: asyncio.Future[T]) -> None:
             self._count(lane, client, -1)
@@ -130,6 +127,14 @@ class Workers:
         if not done:
             raise self._too_long(changes=changes)
         return future.result()
+
+    def _begin(self, lane: Lane, work: Callable[[], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        # Logs and spans of the thread belong to the request.
+        within = partial(copy_context().run, work)
+        if lane is Lane.CATALOG:
+            return self._looks.add(loop, within)
+        return loop.run_in_executor(self._threads[lane], within)
 
     def _require_place(self, lane: Lane, client: str | None) -> None:
         """Refuse what there is no place for.
@@ -164,6 +169,6 @@ class Workers:
         return ServiceUnavailableError(f"{took}: ask for less")
 
     def close(self) -> None:
-        """Wait until everything is finished that was begun."""
+        """Wait until everything is finished that was begun; what only waited is left undone."""
         for threads in self._threads.values():
-            threads.shutdown(wait=True)
+            threads.shutdown(wait=True, cancel_futures=True)
