@@ -195,7 +195,7 @@ def test_request_has_the_id_that_was_sent_or_a_new_one(lake):
         assert len(made) == 3
         for bad in ("two words", "x" * 129, 'quote"', ""):
             found = client.get("/health/live", headers={"x-request-id": bad})
-            assert re.fullmatch("[0-9a-f]{16}", found.headers["x-request-id"])
+            assert re.fullmatch("[0-9a-f]{16}-[0-9a-f]+", found.headers["x-request-id"])
 
 
 @pytest.mark.parametrize("form", LogFormat)
