@@ -43,7 +43,7 @@ def test_every_error_has_a_listed_status_and_its_code(kind, listed):
         # Clients ask again by themselves after this: only where nothing was done.
         assert (problem.status == 503) == ("Retry-After" in problem.headers)
         assert problem.status != 503 or kind.retryable
-        body = json.loads(problem.body("/x"))
+        body = json.loads(problem.answer({"type": "http", "path": "/x", "headers": []}).body)
         assert body == {"error": str(error), "code": kind.code, "instance": "/x"}
 
 

@@ -283,3 +283,20 @@ def test_thousand_connections_stay_open(tmp_path):
         finally:
             for one in held:
                 one.close()
+
+
+def test_a_change_by_iceberg_that_takes_too_long_is_of_unknown_outcome(tmp_path, monkeypatch):
+    """A client that is told 503 asks again by itself, while the first one goes on."""
+    lake = mooring.connect(tmp_path / "lake")
+    release, create = threading.Event(), lake.backend.create_namespace
+
+    def slowly(*args: object) -> object:
+        release.wait(30)
+        return create(*args)
+
+    monkeypatch.setattr(lake.backend, "create_namespace", slowly)
+    with TestClient(create_app(lake, ServerSettings(request_timeout_s=0.05))) as client:
+        told = client.post("/iceberg/v1/namespaces", json={"namespace": ["a"]})
+        release.set()
+    assert (told.status_code, told.json()["error"]["type"]) == (500, "CommitStateUnknownException")
+    assert lake.list_namespaces() == ["a"]

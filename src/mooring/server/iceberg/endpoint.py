@@ -24,7 +24,6 @@ from mooring.errors import (
 )
 from mooring.server.addresses import raw_path, read_query
 from mooring.server.asked import Named, name_operation, note_code
-from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
 from mooring.server.bodies import read_body
 from mooring.server.iceberg import guard
@@ -32,17 +31,17 @@ from mooring.server.iceberg.calls import Answer, Call
 from mooring.server.iceberg.names import decode_segment, encodes_spaces_as_plus, names_in
 from mooring.server.iceberg.problems import Problem, explain, unexpected
 from mooring.server.iceberg.routes import Matched, Route, find_route
+from mooring.server.inquiry import Inquiry
 from mooring.server.roles import NOBODY, Identity
 from mooring.server.tokens import FORM_LIMIT_BYTES
 from mooring.server.work import Lane
 from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from mooring.identifiers import ObjectId
     from mooring.server.catalogs import Served
     from mooring.server.iceberg.names import Names
     from mooring.server.service import Service
@@ -88,13 +87,15 @@ class IcebergEndpoint:
         operation = route.run.__name__.strip("_")
         named = Named("iceberg", operation, f"/iceberg{route.path}", changes=route.changes)
         name_operation(request.scope, named)
-        told = _Told(self._service, request, route)
+        told = Inquiry(
+            self._service.audit, request, f"iceberg.{route.run.__name__}", changes=route.changes
+        )
         answer, problem = await self._try(request, matched, route, told)
-        told.tell(answer, problem)
+        told.end(problem.status if problem else answer.status, problem.message if problem else None)
         return answer, problem
 
     async def _try(
-        self, request: Request, matched: Matched, route: Route, told: _Told
+        self, request: Request, matched: Matched, route: Route, told: Inquiry
     ) -> tuple[Answer, Problem | None]:
         try:
             identity = self._identify(request, route)
@@ -153,7 +154,7 @@ class IcebergEndpoint:
         return self._service.find_catalog(identity, name or None)
 
     async def _run(
-        self, route: Route, call: Callable[[], Call], told: _Told, identity: Identity
+        self, route: Route, call: Callable[[], Call], told: Inquiry, identity: Identity
     ) -> Answer:
         def work() -> Answer:
             made = call()
@@ -165,7 +166,7 @@ class IcebergEndpoint:
             with confined(only=identity.role_in(made.catalog) is None):
                 return route.run(made)
 
-        return await self._service.workers.run(Lane.CATALOG, work, changes=route.commits)
+        return await self._service.workers.run(Lane.CATALOG, work, changes=route.changes)
 
     def _identify(self, request: Request, route: Route) -> Identity | Problem:
         if route.is_open:
@@ -179,38 +180,6 @@ class IcebergEndpoint:
             msg = "the token has expired: ask for another"
             return Problem(_EXPIRED, "AuthenticationTimeoutException", msg)
         return found
-
-
-class _Told:
-    """What the audit log hears of a request."""
-
-    def __init__(self, service: Service, request: Request, route: Route) -> None:
-        self._service = service
-        self._request = request
-        self._route = route
-        self.identity = NOBODY
-        self.catalog = ""
-        self.objects: Sequence[ObjectId] = ()
-
-    def tell(self, answer: Answer, problem: Problem | None) -> None:
-        """Tell what came of a change."""
-        if not self._route.changes:
-            return
-        client = self._request.client
-        status = answer.status if problem is None else problem.status
-        self._service.audit.record(
-            Change(
-                subject=self.identity.subject,
-                catalog=self.catalog,
-                operation=f"iceberg.{self._route.run.__name__}",
-                objects=self.objects,
-                status=status,
-                outcome=outcome_of(status),
-                message=problem.message if problem else None,
-                address=client.host if client else None,
-                request_id=self._request.scope.get("state", {}).get("request_id"),
-            )
-        )
 
 
 def _no_route(request: Request, matched: Matched) -> Problem:

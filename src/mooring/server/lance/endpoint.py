@@ -10,25 +10,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
 
 from mooring.errors import (
     InvalidInputError,
     InvalidNameError,
-    NotFoundError,
     UnauthenticatedError,
     UnknownOutcomeError,
 )
 from mooring.identifiers import ObjectId
 from mooring.server.addresses import raw_path, split_catalog
-from mooring.server.asked import Named, name_operation, note_code
-from mooring.server.audit import Change, outcome_of
+from mooring.server.asked import Named, name_operation
 from mooring.server.auth import Expired
 from mooring.server.bodies import read_body
+from mooring.server.inquiry import Inquiry
 from mooring.server.lance import foreign, guard
 from mooring.server.lance.answers import render, write_ids
 from mooring.server.lance.operations import Gives, Takes, find_operation
-from mooring.server.lance.problems import Problem, explain, unexpected
+from mooring.server.lance.problems import explain
 from mooring.server.lance.requests import (
     check_rows,
     delimiter_of,
@@ -41,14 +39,16 @@ from mooring.server.lance.requests import (
 from mooring.server.lance.rows import RowsResponse, choose_form, write_chunks
 from mooring.server.lance.storage import hand_out
 from mooring.server.lance.uploads import Room, receive
+from mooring.server.problems import Problem, absent, not_allowed, unexpected
 from mooring.server.work import Lane
 from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping
 
     import pyarrow as pa
     from pydantic import BaseModel
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from mooring.server.catalogs import Served
@@ -88,11 +88,14 @@ class LanceEndpoint:
     async def _answer(self, request: Request, catalog: str | None, matched: Matched) -> Response:
         operation = matched.operation
         if operation is None:
-            return _refuse(_no_operation(request, matched), request)
+            return _no_operation(request, matched).answer(request.scope)
         route = f"/lance{operation.path}"
         named = Named("lance", operation.name, route, changes=operation.changes)
         name_operation(request.scope, named)
-        asked = _Asked(self._service, request, operation, self._room)
+        inquiry = Inquiry(
+            self._service.audit, request, f"lance.{operation.name}", changes=operation.changes
+        )
+        asked = _Asked(self._service, request, operation, inquiry, room=self._room)
         try:
             response = await asked.run(catalog, matched.path)
         except ClientDisconnect:
@@ -100,11 +103,11 @@ class LanceEndpoint:
         except Exception as exc:  # noqa: BLE001  # nobody above could tell it better
             problem = explain(exc, operation.listed) or self._unforeseen(request, operation, exc)
         else:
-            asked.tell(response.status_code, None)
+            inquiry.end(response.status_code, None)
             return response
         problem = problem or self._unforeseen(request, operation)
-        asked.tell(problem.status, problem.message)
-        return _refuse(problem, request)
+        inquiry.end(problem.status, problem.message)
+        return problem.answer(request.scope)
 
     def _unforeseen(
         self, request: Request, operation: Operation, error: Exception | None = None
@@ -119,17 +122,20 @@ class _Asked:
     """One request that is worked on."""
 
     def __init__(
-        self, service: Service, request: Request, operation: Operation, room: Room
+        self,
+        service: Service,
+        request: Request,
+        operation: Operation,
+        inquiry: Inquiry,
+        *,
+        room: Room,
     ) -> None:
         self._service = service
         self._request = request
         self._operation = operation
         self._room = room
         self._headers = {key.lower(): value for key, value in request.headers.items()}
-        # What is known so far, for the audit log.
-        self._identity: Identity | None = None
-        self._catalog = ""
-        self._objects: Sequence[ObjectId] = ()
+        self._inquiry = inquiry
 
     async def run(self, catalog: str | None, path: Mapping[str, bytes]) -> Response:
         """Do what is asked for.
@@ -140,12 +146,12 @@ class _Asked:
         operation = self._operation
         identity = self._identify()
         served = self._service.find_catalog(identity, catalog)
-        self._catalog = served.name
+        self._inquiry.catalog = served.name
         query = read_query(self._request.scope["query_string"])
         delimiter = delimiter_of(query)
         with suppress(InvalidNameError):  # told properly when it is read for good
             if "id" in path:
-                self._objects = [read_id(read_segment(path["id"]), delimiter)]
+                self._inquiry.objects = [read_id(read_segment(path["id"]), delimiter)]
         identity.require_somewhere(operation.role, served.name)
         request = await self._read_request(served, identity, path, query)
         call = partial(self._call_confined, served, identity, request)
@@ -161,7 +167,7 @@ class _Asked:
         found = self._service.identify(self._request, changes=self._operation.changes)
         if isinstance(found, Expired):
             raise UnauthenticatedError("the token has expired: ask for another")
-        self._identity = found
+        self._inquiry.identity = found
         return found
 
     async def _read_request(
@@ -200,7 +206,7 @@ class _Asked:
         request: BaseModel = operation.model.model_validate(fields)
         known = request.model_dump(by_alias=True, exclude_none=True)
         about = ObjectId(tuple(known.get("id") or ()))
-        self._objects = guard.touched(operation, about, known)
+        self._inquiry.objects = guard.touched(operation, about, known)
         guard.check(identity, served.name, operation, about=about, fields=known)
         return request
 
@@ -293,37 +299,10 @@ class _Asked:
 
         return shown
 
-    def tell(self, status: int, message: str | None) -> None:
-        """Tell the audit log what came of a change."""
-        if not self._operation.changes:
-            return
-        client = self._request.client
-        self._service.audit.record(
-            Change(
-                subject=self._identity.subject if self._identity else None,
-                catalog=self._catalog,
-                operation=f"lance.{self._operation.name}",
-                objects=self._objects,
-                status=status,
-                outcome=outcome_of(status),
-                message=message,
-                address=client.host if client else None,
-                request_id=self._request.scope.get("state", {}).get("request_id"),
-            )
-        )
-
 
 def _no_operation(request: Request, matched: Matched) -> Problem:
     if matched.method:
-        msg = f"{request.method} is not possible here: {matched.method} is"
-        code = InvalidInputError.code
-        return Problem(_METHOD_NOT_ALLOWED, code, msg, {"Allow": matched.method})
-    msg = "there is no such operation: the addresses of Lance's REST protocol begin with /v1/"
-    return Problem(NotFoundError.http_status, InvalidInputError.code, msg)
-
-
-def _refuse(problem: Problem, request: Request) -> Response:
-    note_code(request.scope, problem.code)
-    instance = request.scope.get("state", {}).get("request_id") or request.url.path
-    body = problem.body(instance)
-    return Response(body, problem.status, dict(problem.headers), _JSON)
+        return not_allowed(request.method, [matched.method])
+    return absent(
+        "there is no such operation: the addresses of Lance's REST protocol begin with /v1/"
+    )

@@ -8,14 +8,11 @@ Spec: lance-rest-openapi, "ErrorResponse".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import msgspec
 from lance_namespace.errors import LanceNamespaceError
 from pydantic import ValidationError
 
-from mooring.config import mask_uris
 from mooring.errors import (
     InvalidInputError,
     MooringError,
@@ -23,11 +20,12 @@ from mooring.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
+from mooring.server.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
-__all__ = ["Problem", "explain", "unexpected"]
+__all__ = ["explain"]
 
 _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 400, 500, 503
 # Every operation may answer with these.
@@ -46,28 +44,6 @@ def _statuses(kind: type[MooringError]) -> dict[int, int]:
 _STATUSES = _statuses(MooringError)
 # Of implementations that do not tell whether it helps to ask again.
 _RETRYABLE = frozenset({14, 17, 21})
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A failure on its way to a client.
-
-    Attributes:
-        status: Of HTTP.
-        code: Lance's.
-        message: What, which and what next.
-        headers: What else is told.
-    """
-
-    status: int
-    code: int
-    message: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def body(self, instance: str) -> bytes:
-        """Return the body of the answer to a request."""
-        message = mask_uris(self.message)
-        return msgspec.json.encode({"error": message, "code": self.code, "instance": instance})
 
 
 def explain(error: Exception, listed: Collection[int]) -> Problem | None:
@@ -121,15 +97,3 @@ def _word(error: ValidationError) -> str:
     ]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004  # enough to go on
     return f"the request is not as it should be: {'; '.join(found[:3])}{more}"
-
-
-def unexpected(number: str, *, changes: bool) -> Problem:
-    """Word what nobody foresaw, of which the server's log tells more.
-
-    Args:
-        number: By which the log has it.
-        changes: Whether something may have been changed.
-    """
-    look = ": look whether it was done before you ask again" if changes else ""
-    msg = f"something unexpected happened; the server's log tells what, under {number}{look}"
-    return Problem(_SERVER_ERROR, MooringError.code, msg)

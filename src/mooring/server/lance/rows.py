@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import tempfile
 import threading
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from starlette.responses import Response
 
 from mooring.errors import InvalidInputError, ServiceUnavailableError
 from mooring.server.work import Lane
+from mooring.tables.ipc_chunks import chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -42,28 +42,9 @@ def choose_form(accept: str) -> str:
 
 def write_chunks(rows: pa.RecordBatchReader, form: str = FILE) -> Generator[bytes]:
     """Write rows as an Arrow IPC file or stream, some of it at a time."""
-    sink = _Sink()
-    target = pa.PythonFile(sink, mode="w")
-    new = pyarrow.ipc.new_file if form == FILE else pyarrow.ipc.new_stream
-    batches = _with_one_dictionary(rows) if form == FILE and _has_dictionary(rows) else rows
-    with new(target, rows.schema) as writer:
-        for batch in batches:
-            for part in _split(batch):
-                writer.write_batch(part)
-                if sink.size >= _AT_ONCE:
-                    yield sink.take()
-    yield sink.take()
-
-
-def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split a batch that is large, so that not all of it is written at once."""
-    parts = max(1, batch.nbytes // _AT_ONCE)
-    step = max(1, -(-batch.num_rows // parts))
-    if step >= batch.num_rows:
-        yield batch
-        return
-    for start in range(0, batch.num_rows, step):
-        yield batch.slice(start, step)
+    as_file = form == FILE
+    batches = _with_one_dictionary(rows) if as_file and _has_dictionary(rows) else rows
+    yield from chunks_of(rows.schema, batches, size_bytes=_AT_ONCE, as_file=as_file)
 
 
 # -- dictionaries ----------------------------------------------------------------------------------
@@ -114,28 +95,6 @@ def _unify(known: pa.RecordBatch, batch: pa.RecordBatch) -> tuple[pa.RecordBatch
         for at in range(2)
     )
     return first, second
-
-
-class _Sink(io.RawIOBase):
-    """Keeps what is written until it is taken."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self.size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: object) -> int:
-        part = data if isinstance(data, bytes) else bytes(memoryview(data))  # type: ignore[arg-type]  # any buffer
-        self._parts.append(part)
-        self.size += len(part)
-        return len(part)
-
-    def take(self) -> bytes:
-        taken = b"".join(self._parts)
-        self._parts, self.size = [], 0
-        return taken
 
 
 # -- the answer ------------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from mooring.server.addresses import (
     split_catalog,
 )
 from mooring.server.asked import Named, name_operation
-from mooring.server.audit import Change, outcome_of
 from mooring.server.auth import Expired
 from mooring.server.bodies import read_body
+from mooring.server.inquiry import Inquiry
 from mooring.server.mooring.calls import Call
 from mooring.server.mooring.document import DOCUMENT_PATH, encode_document
 from mooring.server.mooring.routes import find_route
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from mooring.identifiers import ObjectId
     from mooring.server.mooring.routes import Matched, Route
     from mooring.server.roles import Identity
     from mooring.server.service import Service
@@ -81,7 +80,10 @@ class MooringEndpoint:
         route = matched.route
         named = Named("mooring", route.name, f"/mooring{route.path}", changes=route.changes)
         name_operation(request.scope, named)
-        asked = _Asked(self._service, request, route)
+        inquiry = Inquiry(
+            self._service.audit, request, f"mooring.{route.name}", changes=route.changes
+        )
+        asked = _Asked(self._service, request, route, inquiry)
         try:
             response = await asked.run(catalog, matched.path)
         except MooringError as exc:
@@ -93,23 +95,20 @@ class MooringEndpoint:
             logger.exception("%s %s failed unexpectedly: %s", request.method, route.path, number)
             problem = unexpected(number, changes=route.changes)
         else:
-            asked.tell(response.status_code, None)
+            inquiry.end(response.status_code, None)
             return response
-        asked.tell(problem.status, problem.message)
+        inquiry.end(problem.status, problem.message)
         return problem.answer(request.scope)
 
 
 class _Asked:
     """One request that is worked on."""
 
-    def __init__(self, service: Service, request: Request, route: Route) -> None:
+    def __init__(self, service: Service, request: Request, route: Route, inquiry: Inquiry) -> None:
         self._service = service
         self._request = request
         self._route = route
-        # What is known so far, for the audit log.
-        self._identity: Identity | None = None
-        self._catalog = ""
-        self._objects: Sequence[ObjectId] = ()
+        self._inquiry = inquiry
 
     async def run(self, catalog: str | None, path: Mapping[str, bytes]) -> Response:
         """Do what is asked for.
@@ -126,27 +125,27 @@ class _Asked:
 
     def _work(self, call: Call) -> bytes:
         """Do it in a thread, all of it: what identifiers mean may be another server's to tell."""
-        self._objects = self._route.touches(call)
-        call.identity.require(self._route.role, self._catalog, self._objects)
+        self._inquiry.objects = self._route.touches(call)
+        call.identity.require(self._route.role, self._inquiry.catalog, self._inquiry.objects)
         return msgspec.json.encode(self._route.run(call))
 
     def _identify(self) -> Identity:
         found = self._service.identify(self._request, changes=self._route.changes)
         if isinstance(found, Expired):
             raise UnauthenticatedError("the token has expired: ask for another")
-        self._identity = found
+        self._inquiry.identity = found
         return found
 
     async def _read(
         self, catalog: str | None, path: Mapping[str, bytes], identity: Identity
     ) -> Call:
         served = self._service.find_catalog(identity, catalog)
-        self._catalog = served.name
+        self._inquiry.catalog = served.name
         query = read_query(self._request.scope["query_string"])
         delimiter = read_delimiter(query.get("delimiter"))
         with suppress(InvalidNameError):  # told properly when it is read for good
             if "id" in path:
-                self._objects = [parse_id(decode(path["id"]), delimiter, None)]
+                self._inquiry.objects = [parse_id(decode(path["id"]), delimiter, None)]
         if self._route.is_of_catalog:
             identity.require_somewhere(self._route.role, served.name)
         body = await read_body(self._request, self._service.settings)
@@ -158,25 +157,6 @@ class _Asked:
             query=query,
             delimiter=delimiter,
             asked=_read_body(self._route, self._request.headers, body),
-        )
-
-    def tell(self, status: int, message: str | None) -> None:
-        """Tell the audit log what came of a change."""
-        if not self._route.changes:
-            return
-        client = self._request.client
-        self._service.audit.record(
-            Change(
-                subject=self._identity.subject if self._identity else None,
-                catalog=self._catalog,
-                operation=f"mooring.{self._route.name}",
-                objects=self._objects,
-                status=status,
-                outcome=outcome_of(status),
-                message=message,
-                address=client.host if client else None,
-                request_id=self._request.scope.get("state", {}).get("request_id"),
-            )
         )
 
 
