@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 
 from mooring.catalog import Catalog
 from mooring.errors import InvalidInputError
@@ -32,14 +32,20 @@ from mooring.server.service import Service
 from mooring.server.settings import ServerSettings
 from mooring.server.tokens import tokens_at
 from mooring.server.tracing import Traced, can_trace
+from mooring.server.ui.atlas import Atlases
+from mooring.server.ui.door import Door
+from mooring.server.ui.endpoint import PagesEndpoint
+from mooring.server.ui.links import CATALOGS_PATH
+from mooring.server.ui.session import Sessions
 from mooring.server.vending import Vendor
-from mooring.server.welcome import lead, welcome
+from mooring.server.welcome import lead
 from mooring.server.work import Workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from lance_namespace import LanceNamespace
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
     from mooring.server.catalogs import Served
@@ -126,7 +132,7 @@ def app_of(service: Service) -> Starlette:
             _Mount("/lance", app=LanceEndpoint(service)),
             *background.routes,
             _Mount("/mooring", app=MooringEndpoint(service)),
-            Route("/", welcome),
+            *_pages(service),
         ],
         # The first stands before all others.
         middleware=[
@@ -141,6 +147,13 @@ def app_of(service: Service) -> Starlette:
     app.state.ending = service.ending  # to be told by whoever runs it
     app.state.background = background  # it counts what it does
     return app
+
+
+def _pages(service: Service) -> list[BaseRoute]:
+    """Return what people see."""
+    sessions, atlases = Sessions(service), Atlases(service.catalogs)
+    endpoint = PagesEndpoint(service, sessions, atlases)
+    return [_Mount(CATALOGS_PATH, app=endpoint), *Door(service, sessions).routes]
 
 
 def _guards(service: Service) -> list[Middleware]:

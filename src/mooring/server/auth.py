@@ -138,6 +138,24 @@ class Authority:
         )
         return f"{claims}.{_encode(self._sign(claims, self._known.clients.get(subject)))}"
 
+    def renewed(self, token: str) -> str | None:
+        """Return a token of more time, where more than half of one's own is over; else None."""
+        found, claims = self._read_own(token), _read_claims(token.partition(".")[0])
+        if not isinstance(found, Identity) or claims is None or found.subject is None:
+            return None
+        left_ms = claims.ends_at_ms - self._clock.now_ms()
+        return self.issue(found.subject) if left_ms < self.token_ttl_s * 1000 / 2 else None
+
+    def seal(self, purpose: str, subject: str | None) -> str:
+        """Return what only this server makes, for something of somebody's."""
+        client = self._known.clients.get(subject or "")
+        return _encode(self._sign(f"{purpose}:{subject or ''}", client))
+
+    def is_sealed(self, purpose: str, subject: str | None, seal: str) -> bool:
+        """Whether a seal is this server's, for something of somebody's."""
+        given, expected = seal.encode(errors="replace"), self.seal(purpose, subject).encode()
+        return hmac.compare_digest(given, expected)
+
     def identify(self, headers: Mapping[str, str]) -> Identity | Expired | None:
         """Tell who sends headers, which are named in small letters; None where nobody knows.
 

@@ -1,0 +1,201 @@
+"""The answers of pages: HTML for people, the same as JSON for programs, and what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlencode
+
+import msgspec
+from starlette.responses import RedirectResponse, Response
+
+from mooring.clock import SystemClock
+from mooring.config import mask_uris
+from mooring.errors import UnauthenticatedError
+from mooring.server.asked import note_code
+from mooring.server.ui.chrome import Chrome, chrome_of
+from mooring.server.ui.headers import PAGE_HEADERS, PICTURE_HEADERS
+from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH
+from mooring.server.ui.session import is_secure
+from mooring.server.ui.templates import render
+from mooring.server.ui.view import View
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from mooring.server.problems import Problem
+    from mooring.server.roles import Identity
+    from mooring.server.service import Service
+    from mooring.server.ui.route import Route
+    from mooring.server.ui.session import Sessions
+    from mooring.server.ui.view import Attachment, Question
+    from mooring.server.ui.visit import Visit
+
+__all__ = ["Answers", "Asked", "Trouble", "wants_html"]
+
+_JSON = "application/json"
+_NOTICE, _THEME = "mooring-notice", "mooring-theme"
+_NOTICE_S = 30
+_LONGEST_NOTICE = 600
+_THEMES = frozenset({"light", "dark"})
+_SEE_OTHER = 303
+
+
+class Trouble(View, frozen=True, kw_only=True):
+    """What a page says that cannot be shown.
+
+    Attributes:
+        status: Of HTTP.
+        message: What, which and what next.
+        back: Where to go.
+    """
+
+    status: int
+    message: str
+    back: str = "/"
+
+
+def wants_html(request: Request) -> bool:
+    """Whether a browser asks, not a program."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+class Answers:
+    """Makes answers."""
+
+    def __init__(self, service: Service, sessions: Sessions) -> None:
+        """Make those of a server.
+
+        Args:
+            service: The server.
+            sessions: Knows who looks.
+        """
+        self._service = service
+        self._sessions = sessions
+
+    def asked(self, request: Request, visit: Visit, route: Route, *, is_json: bool) -> Asked:
+        """Return what makes the answer to a request."""
+        path = request.scope["path"]
+        twin = path if is_json else path + JSON_ENDING
+        query = request.scope.get("query_string", b"").decode("ascii", "replace")
+        chrome = self.chrome(
+            request,
+            visit.identity,
+            visit=visit,
+            json_href=quote(twin) + (f"?{query}" if query else ""),
+            **chrome_of(visit, route.segments[-1]),
+        )
+        return Asked(request, self._sessions, chrome, is_json=is_json)
+
+    def chrome(
+        self,
+        request: Request,
+        identity: Identity | None,
+        **more: object,
+    ) -> Chrome:
+        """Return what stands around a page.
+
+        Args:
+            request: The request.
+            identity: Who looks; None where that is not known yet.
+            more: What belongs to a catalog.
+        """
+        authority = self._service.authority
+        theme = request.cookies.get(_THEME, "")
+        known: dict[str, object] = {
+            "now_ms": SystemClock().now_ms(),
+            "asks_nobody": authority.asks_nobody,
+            "theme": theme if theme in _THEMES else "",
+            "notice": unquote(request.cookies.get(_NOTICE, ""))[:_LONGEST_NOTICE],
+        }
+        if identity is not None:
+            known["subject"] = identity.subject
+            known["seal"] = self._sessions.seal(identity)
+            known["catalogs"] = [
+                one.name
+                for one in self._service.catalogs
+                if any(grant.holds_in(one.name) for grant in identity.grants)
+            ]
+        return Chrome(**{**known, **more})  # type: ignore[arg-type]  # by name, each its own type
+
+    def html(
+        self,
+        request: Request,
+        template: str,
+        chrome: Chrome,
+        view: View,
+        *,
+        status: int = 200,
+    ) -> Response:
+        """Return a page."""
+        body = render(template, chrome, view)
+        response = Response(body, status, dict(PAGE_HEADERS), "text/html; charset=utf-8")
+        if _NOTICE in request.cookies:
+            response.delete_cookie(_NOTICE, path="/")
+        self._sessions.renew(request, response)
+        return response
+
+    def to_login(self, request: Request) -> Response:
+        """Send a browser to the door, and then back."""
+        path: str = request.scope["path"]
+        query = request.scope.get("query_string", b"").decode("ascii", "replace")
+        wanted = quote(path) + (f"?{query}" if query else "")
+        after = {"next": wanted} if request.method == "GET" else {}
+        target = f"{LOGIN_PATH}?{urlencode(after)}" if after else LOGIN_PATH
+        return RedirectResponse(target, _SEE_OTHER, dict(PAGE_HEADERS))
+
+    async def problem(
+        self, request: Request, problem: Problem, *, is_json: bool = False, catalog: str = ""
+    ) -> Response:
+        """Say what went wrong: to people on a page, to programs as everywhere else."""
+        if is_json or not wants_html(request):
+            return problem.answer(request.scope)
+        note_code(request.scope, problem.code)
+        try:
+            identity: Identity | None = await self._sessions.identify(request)
+        except UnauthenticatedError:
+            identity = None
+        known = {one.name for one in self._service.catalogs}
+        chrome = self.chrome(request, identity)
+        back = chrome.href_of(catalog) if catalog in known else "/"
+        view = Trouble(status=problem.status, message=mask_uris(problem.message), back=back)
+        return self.html(request, "error.html", chrome, view, status=problem.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Makes the answer to one request."""
+
+    request: Request
+    sessions: Sessions
+    chrome: Chrome
+    is_json: bool
+
+    def page(self, template: str, view: View, status: int = 200) -> Response:
+        """Answer with a page, or its twin."""
+        if self.is_json:
+            headers = {**PAGE_HEADERS}
+            return Response(msgspec.json.encode(view), status, headers, _JSON)
+        answers = Answers(self.chrome.visit.service, self.sessions)  # type: ignore[union-attr]  # it is in a catalog
+        return answers.html(self.request, template, self.chrome, view, status=status)
+
+    def question(self, question: Question, status: int = 200) -> Response:
+        """Answer with the question before an action."""
+        return self.page("action.html", question, status)
+
+    def picture(self, picture: Attachment) -> Response:
+        """Answer with bytes."""
+        headers = {**PICTURE_HEADERS, **picture.headers}
+        return Response(picture.body, 200, headers, picture.media_type)
+
+    def tell(self, response: Response, message: str) -> None:
+        """Have the next page say what was done."""
+        response.set_cookie(
+            _NOTICE,
+            quote(message[:_LONGEST_NOTICE], safe=" "),
+            max_age=_NOTICE_S,
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=is_secure(self.request),
+        )

@@ -1,0 +1,5 @@
+// What is found while somebody types.
+
+export function showFound(input) {
+  void input;
+}
