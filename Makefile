@@ -11,10 +11,10 @@ SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo tour test lint format bench interop torture lock clean
+.PHONY: help setup java demo tour test test-ui browser pictures lint format bench interop torture lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.ready ## Create .venv and install what requirements.lock pins
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "$(VENV) is ready",:)
@@ -57,7 +57,14 @@ tour: setup ## What a catalog does, step by step (examples/tour.py)
 	@$(BIN)/python examples/tour.py
 
 test: java ## Run the fast tests
-	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop"
+	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop and not browser"
+
+# Tests of pages need a browser; where none is there, Debian's is installed if that is allowed.
+browser: setup
+	@$(BIN)/python -m tests.ui.browser.chromium
+
+test-ui: browser ## Test the pages in Chromium; build/screens keeps a picture of each
+	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m browser
 
 lint: setup ## Check style, formatting, types and import boundaries
 	@$(BIN)/ruff check .
@@ -68,6 +75,9 @@ lint: setup ## Check style, formatting, types and import boundaries
 format: setup ## Format the code and apply the safe fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+pictures: java browser ## Make the pictures of the README from the demo's catalog
+	@PYTHONPATH=.:examples $(BIN)/python docs/pictures.py
 
 bench: java ## Run the benchmarks
 	@$(BIN)/python -m bench

@@ -16,6 +16,7 @@ BENCHES = (
     "manifest",
     "metastore",
     "operations",
+    "pages",
     "requests",
     "server",
     "spark",

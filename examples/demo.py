@@ -188,11 +188,32 @@ def go_on(lake: Catalog, weeks: list[Week]) -> object:
 
 
 @demo.step
+def keep(lake: Catalog, weeks: list[Week]) -> object:
+    """Keep late flights as a Lance table that grows; name a version, and branch from it."""
+    late = [week.flights.filter(pc.field("arr_delay") > 120) for week in weeks]
+    lake.create_table("air$late", late[0])
+    table = lake.table("air$late")
+    for first in range(1, 53, 8):
+        table.insert(pa.concat_tables(late[first : first + 8]))
+    table.indexes.create("carrier", "BITMAP")
+    table.tags.create("year-2013")
+    table.branches.create("excused", tag="year-2013")
+    excused = table.delete("arr_delay < 180", branch="excused")
+    table.delete("origin = 'EWR' AND arr_delay < 150")
+    return (
+        f"{table.count():,} late flights at version {table.version}",
+        f"{excused.deleted:,} are excused, on the branch alone",
+    )
+
+
+@demo.step
 def drop(lake: Catalog, _: list[Week]) -> object:
-    """Drop the published table, and bring it back."""
+    """Drop the published table, and bring it back; another one stays in the trash."""
     lake.drop_table("air$published")
     status = lake.table_status("air$published")
     lake.undrop_table("air$published")
+    lake.create_table("air$scratch", lake.table("air$published").to_arrow(limit=100))
+    lake.drop_table("air$scratch", ttl="30d")
     return type(status).__name__, f"{lake.table('air$published').count():,} rows are back"
 
 

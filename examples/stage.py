@@ -81,7 +81,10 @@ class Stage:
         show_next(following)
         took_s = time.perf_counter() - started
         console.print(
-            f"\n  done in {took_s:.1f} s; the catalog stays in ./{self.place}", markup=False
+            f"\n  done in {took_s:.1f} s; the catalog stays in ./{self.place};"
+            f" look at it in the browser: mooring ui {self.uri}",
+            markup=False,
+            soft_wrap=True,
         )
 
     def clear(self) -> None:

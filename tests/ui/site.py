@@ -1,4 +1,4 @@
-"""A server's pages as a browser without a screen sees them: what is got, and forms that are sent."""
+"""The pages of a server as a browser without a screen has them: what it gets and sends."""
 
 from __future__ import annotations
 

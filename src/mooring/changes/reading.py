@@ -48,7 +48,14 @@ class ReadTask:
         Raises:
             UnreadableError: a file is gone or damaged.
         """
-        store = self.catalog.open().metastore.store
+        yield from self.read_from(self.catalog.open().metastore.store)
+
+    def read_from(self, store: Store) -> Iterator[pa.Table]:
+        """Give the rows, bucket by bucket, of a metastore that is open already.
+
+        Raises:
+            UnreadableError: a file is gone or damaged.
+        """
         columns = list(self.columns)
         extra = [name for name in self._filtered() if name not in columns]
         for read in self.buckets:

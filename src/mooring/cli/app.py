@@ -44,6 +44,7 @@ from mooring.cli.commands import (
     token,
     trash,
     txn,
+    ui,
     vacuum,
     watch,
 )
@@ -110,6 +111,7 @@ app.command("run")(run.run_command)
 app.command("export")(exchange.export_command)
 app.command("import")(exchange.import_command)
 app.command("serve", cls=GroupedHelp)(serve.serve_command)
+app.command("ui")(ui.ui_command)
 app.command("watch")(watch.watch_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")

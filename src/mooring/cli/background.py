@@ -1,4 +1,4 @@
-"""What a server does by itself: the options of ``mooring serve`` about webhooks and purges."""
+"""What a server does by itself: the options of ``mooring serve`` about it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mooring.server.settings import ServerSettings
 
-__all__ = ["ByItself", "PurgeEvery", "WatchEvery", "WebhookSecretFile", "Webhooks"]
+__all__ = ["ByItself", "PurgeEvery", "Survey", "WatchEvery", "WebhookSecretFile", "Webhooks"]
 
 _SECRET = "MOORING_WEBHOOK_SECRET"  # noqa: S105  # where it stands, not what it is
 
@@ -59,6 +59,14 @@ PurgeEvery = Annotated[
         help="Purge expired tables so often: 1h; never unless given.",
     ),
 ]
+Survey = Annotated[
+    bool,
+    typer.Option(
+        "--survey/--no-survey",
+        rich_help_panel=_GROUP,
+        help="Look into all tables, slowly, once somebody looks at pages: columns can be searched.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ class ByItself:
     secret_file: Path | None
     watch_every: str
     purge_every: str | None
+    survey: bool = True
 
     def apply(self, settings: ServerSettings, environ: Mapping[str, str]) -> ServerSettings:
         """Return settings with it.
@@ -86,6 +95,7 @@ class ByItself:
             poll_s=poll_s,
             idle_poll_s=max(poll_s, known.idle_poll_s),
             purge_every_s=None if purge is None else _seconds(purge, "--purge-every"),
+            survey=self.survey,
         )
         return replace(settings, background=background)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from mooring.cli.listing import is_iceberg
@@ -17,9 +16,10 @@ from mooring.errors import (
     TableNotFoundError,
     TableTagNotFoundError,
 )
+from mooring.hints import close_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mooring.catalog import Catalog
     from mooring.table import Table
@@ -35,16 +35,6 @@ _KNOWN: dict[type[MooringError], str] = {
 _NOUNS = {"tags": "tag", "branches": "branch", "indexes": "index"}
 _WORD = re.compile(r"[^\W\d]\w*")
 _FEW = 8
-_MANY_SUGGESTIONS = 3
-
-
-def close_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names most like one, whatever their letters' case."""
-    folded: dict[str, str] = {}
-    for candidate in known:
-        folded.setdefault(candidate.casefold(), candidate)
-    found = get_close_matches(name.casefold(), folded, n=_MANY_SUGGESTIONS)
-    return [folded[match] for match in found]
 
 
 def did_you_mean(close: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ def invite(
     record = {
         "catalog": catalogs[0].shown,
         **{protocol: f"{base}/{protocol}" for protocol in _PROTOCOLS},
+        "pages": f"{base}/",
         "catalogs": places,
     }
     session.output.change(record, f"serving at {base}")
@@ -48,6 +49,8 @@ def _addresses(catalog: WantedCatalog, base: str, *, is_first: bool) -> dict[str
 
 
 def _lines(places: Sequence[dict[str, str]], base: str, *, asks_nobody: bool) -> Iterator[str]:
+    login = "" if asks_nobody else " (log in with a token, or ID:SECRET)"
+    yield f"in a browser: {base}/{login}"
     for place in places:
         warehouse = "" if len(places) == 1 else f" (warehouse {place['name']})"
         yield f"{place['name']}: {place['catalog']}"

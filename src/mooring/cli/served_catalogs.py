@@ -22,6 +22,7 @@ __all__ = [
     "DEFAULT_NAME",
     "CatalogName",
     "NamedCatalogs",
+    "ServedUri",
     "WantedCatalog",
     "wanted_catalogs",
 ]
@@ -34,6 +35,10 @@ DEFAULT_NAME = "default"
 # How the help groups them.
 CATALOGS = "Catalogs"
 
+ServedUri = Annotated[
+    str | None,
+    typer.Argument(metavar="URI", help="The catalog; others come beside it by --catalog NAME=URI."),
+]
 NamedCatalogs = Annotated[
     list[str] | None,
     typer.Option(
@@ -108,7 +113,8 @@ def wanted_catalogs(
         name: The name of the one without.
 
     Raises:
-        InvalidInputError: two are given without a name, or with the same, or one is no catalog.
+        InvalidInputError: two are given without a name, or with the same, or one is no catalog; or
+            the name is that of none.
     """
     plain = [one for one in given if not _NAMED.fullmatch(one)]
     for one in plain:
@@ -124,6 +130,8 @@ def wanted_catalogs(
     wanted = [] if uri is None and named else [WantedCatalog(name, session.at(uri))]
     wanted += [WantedCatalog(called, _session_of(session, where)) for called, where in named]
     names = [one.name for one in wanted]
+    if name != DEFAULT_NAME and name not in names:
+        raise InvalidInputError(f"--name {name} is of no use: every catalog has a name already")
     for twice in {called for called in names if names.count(called) > 1}:
         msg = f"two catalogs are named '{twice}': name one otherwise, with NAME=URI or --name"
         raise InvalidInputError(msg)

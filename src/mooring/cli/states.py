@@ -8,7 +8,7 @@ import typer
 
 from mooring.cli.closeness import known_or_close, names_in
 from mooring.cli.completion import complete_branches, complete_tags
-from mooring.errors import InvalidInputError, TableTagNotFoundError
+from mooring.errors import TableTagNotFoundError
 
 if TYPE_CHECKING:
     from mooring.cli.session import Session
@@ -56,22 +56,11 @@ def parse_state(table: Table, text: str) -> At:
         InvalidInputError: it is none of these.
         TableTagNotFoundError: neither a tag nor a branch has this name.
     """
-    from mooring.tables.handle import At
+    from mooring.tables.states import parse_state as parse
 
-    if text.isdecimal():
-        return At(int(text))
-    branch, colon, version = text.rpartition(":")
-    if colon:
-        if not version.isdecimal() or not branch:
-            msg = f"'{text}' is no state of a table: a version of a branch is BRANCH:VERSION"
-            raise InvalidInputError(msg)
-        return At(int(version), branch=branch)
-    tags = names_in(table, "tags")
-    if text in tags:
-        return At(tag=text)
-    branches = names_in(table, "branches")
-    if text in branches:
-        return At(branch=text)
-    known = known_or_close(text, [*tags, *branches])
-    msg = f"table '{table.info.id}' has no tag or branch '{text}'{known}"
-    raise TableTagNotFoundError(msg)
+    try:
+        return parse(table.handle, text)
+    except TableTagNotFoundError as exc:
+        known = known_or_close(text, [*names_in(table, "tags"), *names_in(table, "branches")])
+        msg = f"table '{table.info.id}' has no tag or branch '{text}'{known}"
+        raise TableTagNotFoundError(msg) from exc

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from mooring.directory.commits import being_renamed
@@ -219,7 +219,7 @@ class CompatBackend(Versioned):
     def list_all_tables(self) -> list[ObjectId]:
         """Return the identifiers of all live tables, sorted."""
         nested = [table for table in self._named.list_all_tables() if table.level > 1]
-        return sorted([*map(ROOT.child, self._root_tables()), *nested])
+        return sorted([*map(ROOT.child, self._root_tables()), *nested], key=attrgetter("names"))
 
     def states(self) -> list[tuple[ObjectId, Hint]]:
         """Tell what every table is, live or not, sorted."""

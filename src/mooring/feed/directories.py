@@ -117,6 +117,8 @@ class NamedDirectory:
         self._backend = backend
         self._files: Sequence[str] = ()
         self._rows: Mapping[str, ManifestRow] = {}
+        # What tables were in the last look, with their rows.
+        self._known: dict[tuple[str, ...], tuple[ManifestRow | None, SeenTable]] = {}
 
     @property
     def is_decisive(self) -> bool:
@@ -147,18 +149,25 @@ class NamedDirectory:
             if is_namespace(row) and not is_dropped(key)
         }
         trash = [found for row in rows.values() if (found := read_dropped(row))]
-        gone = frozenset(object_id_of(one.object_id) for one in trash if is_namespace(one.row))
+        gone = [_gone(one) for one in trash if is_namespace(one.row)]
         return Look(namespaces, self._tables(rows), self._drops(trash), gone)
 
     def _tables(self, rows: Mapping[str, ManifestRow]) -> dict[ObjectId, SeenTable]:
         marks = _marks(self._files)
-        found = {}
+        found: dict[ObjectId, SeenTable] = {}
+        kept: dict[tuple[str, ...], tuple[ManifestRow | None, SeenTable]] = {}
         for one in self._backend.list_all_tables():
             row = rows.get(DELIMITER.join(one.names))
             own = table_dir(one.name) if one.level == 1 else None
             location = row.location if row is not None and row.location else own
             mark = marks.get(one.name) if location == own else None
-            found[one] = SeenTable(location, _kept(row, own), mark=mark)
+            known = self._known.get(one.names)
+            # Most rows are those of the look before; to read their properties takes long.
+            if known is None or known[0] is not row or known[1].mark != mark:
+                known = row, SeenTable(location, _kept(row, own), mark=mark)
+            kept[one.names] = known
+            found[one] = known[1]
+        self._known = kept
         return found
 
     def _drops(self, trash: Iterable[DroppedRow]) -> list[SeenDrop]:
@@ -338,6 +347,12 @@ def _seen(dropped: DroppedTable, known: DroppedRow | None) -> SeenDrop:
         known.row.location if known else None,
         known.record.by if known else None,
     )
+
+
+def _gone(dropped: DroppedRow) -> SeenDrop:
+    record = dropped.record
+    where = object_id_of(dropped.object_id)
+    return SeenDrop(where, record.deleted_at_ms, dropped.expires_at_ms, by=record.by)
 
 
 def _expiry(deleted_at_ms: int | None, ttl_ms: int | None) -> int | None:

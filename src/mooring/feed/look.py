@@ -33,7 +33,7 @@ class SeenTable:
 
 @dataclass(frozen=True, slots=True)
 class SeenDrop:
-    """A dropped table that can come back.
+    """A dropped table or namespace that can come back.
 
     Attributes:
         id: What it was called.
@@ -62,14 +62,19 @@ class Look:
     Attributes:
         namespaces: With their properties; None for those that only a request tells.
         tables: Those that are live.
-        drops: Those that can come back.
-        dropped_namespaces: Those that can come back.
+        drops: The tables that can come back.
+        namespace_drops: The namespaces that can come back, those that went with another among them.
     """
 
     namespaces: Mapping[ObjectId, Mapping[str, str] | None] = field(default_factory=dict)
     tables: Mapping[ObjectId, SeenTable] = field(default_factory=dict)
     drops: Sequence[SeenDrop] = ()
-    dropped_namespaces: frozenset[ObjectId] = frozenset()
+    namespace_drops: Sequence[SeenDrop] = ()
+
+    @property
+    def dropped_namespaces(self) -> frozenset[ObjectId]:
+        """What namespaces that can come back were called."""
+        return frozenset(one.id for one in self.namespace_drops)
 
 
 class Looker(Protocol):

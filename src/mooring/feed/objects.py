@@ -17,16 +17,20 @@ from mooring.metastore.trash import Trash
 from mooring.namespace.locations import is_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from mooring.feed.event import Event
     from mooring.metastore.backend import MetastoreBackend
+    from mooring.metastore.locator import Locator
     from mooring.metastore.model import Namespace
     from mooring.metastore.transaction import Transaction
+    from mooring.metastore.trash import DroppedObject
 
 __all__ = ["Objects"]
 
 _TABLE_IDS = 2
+# After more commits than this, all is read again.
+_MOST_ENTRIES = 100
 
 
 class Objects:
@@ -38,6 +42,8 @@ class Objects:
         self._metastore = backend.metastore
         self._trash = Trash(backend.home, backend.metastore)
         self._before = self._seq = 0
+        # The tables of each namespace, by its id, as they were in the last look.
+        self._known: dict[str, dict[ObjectId, SeenTable]] = {}
 
     @property
     def is_decisive(self) -> bool:
@@ -55,30 +61,34 @@ class Objects:
         view = self._metastore.begin(at=seq)
         namespaces: dict[ObjectId, Mapping[str, str] | None] = {ROOT: None}
         tables: dict[ObjectId, SeenTable] = {}
+        unchanged, known = self._unchanged(seq), self._known
+        self._known = {}
         for found in live_namespaces(view):
             properties = cast("Namespace", found.value).properties
             namespaces[ObjectId(found.locator.parts)] = dict(properties)
-            for one in any_in(view, found.locator):
-                if one.value.dropped is None:
-                    properties = dict(one.value.properties)
-                    tables[one.id] = SeenTable(one.location, properties, one.newest)
+            is_known = found.id in unchanged and found.id in known
+            inside = known[found.id] if is_known else _tables(view, found.locator)
+            self._known[found.id] = inside
+            tables |= inside
         self._before, self._seq = self._seq, seq
         return Look(namespaces, tables, *self._dropped(seq))
 
-    def _dropped(self, seq: int) -> tuple[list[SeenDrop], frozenset[ObjectId]]:
-        trash = self._trash.read(at=seq)
-        drops = [
-            SeenDrop(
-                one.id,
-                one.record.at_ms,
-                one.record.expires_at_ms,
-                one.table.location,
-                one.record.by or None,
-            )
-            for one in trash
-            if one.table is not None and not one.record.purging
-        ]
-        return drops, frozenset(one.id for one in trash if one.table is None)
+    def _unchanged(self, seq: int) -> Container[str]:
+        """Return the ids of namespaces in which nothing was changed since the last look."""
+        # Commits of another library can still come in between.
+        if not (self.is_decisive and 0 <= seq - self._seq <= _MOST_ENTRIES):
+            return ()
+        try:
+            entries = self._metastore.chain.between(self._seq, seq)
+        except MooringError:
+            return ()  # then all of them are read
+        changes = (change for entry in entries for one in entry.records for change in one.changes)
+        return self._known.keys() - {change.ids[0] for change in changes}
+
+    def _dropped(self, seq: int) -> tuple[list[SeenDrop], list[SeenDrop]]:
+        trash = [one for one in self._trash.read(at=seq) if not one.record.purging]
+        tables = [_seen(one) for one in trash if one.table is not None]
+        return tables, [_seen(one) for one in trash if one.table is None]
 
     def refine(self, events: list[Event], before: Look) -> list[Event]:
         """Tell who it was, by the transactions in between, and tables that came otherwise."""
@@ -121,3 +131,17 @@ class Objects:
         if not table.location.startswith(f"{TABLES_DIR}/"):
             return replace(told, kind=Kind.TABLE_REGISTERED)
         return replace(told, kind=Kind.TABLE_DECLARED) if table.newest is None else told
+
+
+def _tables(view: Transaction, namespace: Locator) -> dict[ObjectId, SeenTable]:
+    return {
+        one.id: SeenTable(one.location, dict(one.value.properties), one.newest)
+        for one in any_in(view, namespace)
+        if one.value.dropped is None
+    }
+
+
+def _seen(dropped: DroppedObject) -> SeenDrop:
+    record, table = dropped.record, dropped.table
+    location = None if table is None else table.location
+    return SeenDrop(dropped.id, record.at_ms, record.expires_at_ms, location, record.by or None)

@@ -55,3 +55,8 @@ class Ring:
             if cursor.epoch != self._epoch or not 0 <= behind <= len(self._kept):
                 return None
             return list(islice(self._kept, len(self._kept) - behind, None))
+
+    def newest(self) -> list[Event]:
+        """Return the events that are kept, the newest first."""
+        with self._guard:
+            return list(reversed(self._kept))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mooring.feed.event import Event
     from mooring.namespace.api import Backend, TableInfo
+    from mooring.namespace.states import Standing
 
 __all__ = ["Described", "Walked"]
 
@@ -29,7 +30,7 @@ class _Describing(Protocol):
 
     def describe_tables(self) -> Iterable[TableInfo]: ...
 
-    def dropped_namespaces(self) -> Sequence[tuple[ObjectId, object]]: ...
+    def dropped_namespaces(self) -> Sequence[tuple[ObjectId, Standing]]: ...
 
 
 class Walked:
@@ -97,7 +98,7 @@ class Described:
             info.id: SeenTable(info.location, dict(info.properties))
             for info in backend.describe_tables()
         }
-        dropped = frozenset(one for one, _ in backend.dropped_namespaces())
+        dropped = [_gone(one, standing) for one, standing in backend.dropped_namespaces()]
         return Look(dict(backend.describe_namespaces()), tables, self._drops, dropped)
 
     def refine(self, events: list[Event], before: Look) -> list[Event]:
@@ -112,3 +113,8 @@ def _drops(backend: Backend) -> list[SeenDrop]:
     except UnsupportedError:
         return []
     return [SeenDrop(one.id, one.deleted_at_ms, one.expires_at_ms) for one in trash]
+
+
+def _gone(namespace: ObjectId, standing: Standing) -> SeenDrop:
+    at_ms, ttl_ms = standing.deleted_at_ms or 0, standing.ttl_ms
+    return SeenDrop(namespace, at_ms, None if ttl_ms is None else at_ms + ttl_ms)

@@ -113,3 +113,7 @@ class Watcher:
         """Return the events after a place; where some are missing, one that says so."""
         found = self._ring.since(cursor)
         return [reset(self._clock.now_ms(), self.cursor)] if found is None else found
+
+    def newest(self) -> list[Event]:
+        """Return the events that are kept, the newest first."""
+        return self._ring.newest()

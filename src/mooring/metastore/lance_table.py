@@ -197,26 +197,28 @@ def find_any(txn: Transaction, locator: Locator) -> LanceTable | None:
     return _read(txn, found) or _read_changes(txn, found)
 
 
-def any_in(txn: Transaction, namespace: Locator) -> list[LanceTable]:
-    """Return the tables of a namespace, of Lance and of changes, dropped ones too."""
+def any_in(txn: Transaction, namespace: Locator, *, only_dropped: bool = False) -> list[LanceTable]:
+    """Return the tables of a namespace, of Lance and of changes, dropped ones too or alone."""
     children = txn.children(namespace)
+    if only_dropped:
+        children = [one for one in children if cast("Table", one.value).dropped is not None]
     found = (_read(txn, child) or _read_changes(txn, child) for child in children)
     return [table for table in found if table is not None]
 
 
 def _read_changes(txn: Transaction, found: Found) -> LanceTable | None:
-    if txn.find(found.locator.child(_VERSION).child(*CHANGES)) is None:
+    if txn.find_below(found, (_VERSION,), CHANGES) is None:
         return None
     value, place = cast("Table", found.value), object_dir(found.ids)
     return LanceTable(found.locator, found.revision, value, place, None, is_lance=False)
 
 
 def _read(txn: Transaction, found: Found) -> LanceTable | None:
-    stream = txn.find(stream_locator(found.locator))
+    stream = txn.find_below(found, (_VERSION,), (_STREAM, FORMAT))
     if stream is None:
         return None
     location = cast("Stream", stream.value).properties.get(LOCATION, "")
-    main = txn.find(branch_locator(found.locator, None))
+    main = txn.find_below(stream, (_MAIN,))
     newest = None if main is None else cast("Partition", main.value).stream_position
     value = cast("Table", found.value)
     return LanceTable(found.locator, found.revision, value, location, newest)

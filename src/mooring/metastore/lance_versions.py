@@ -238,6 +238,7 @@ def record(files: BranchFiles, delta: Delta, *, by_copy: bool) -> VersionRecord:
         None,
         delta.at_ms,
         dict(delta.properties),
+        delta.manifest.author,
     )
 
 

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     @property
     def level(self) -> int:
         """How far below the root."""
-        return list(Kind).index(self) + 1
+        return _KINDS.index(self) + 1
 
     @classmethod
     def at(cls, level: int) -> Kind:
@@ -43,11 +43,13 @@ class Kind(StrEnum):
         Raises:
             InvalidInputError: there is no such level.
         """
-        kinds = list(cls)
-        if not 1 <= level <= len(kinds):
-            msg = f"objects lie on levels 1 to {len(kinds)}, not on {level}"
+        if not 1 <= level <= len(_KINDS):
+            msg = f"objects lie on levels 1 to {len(_KINDS)}, not on {level}"
             raise InvalidInputError(msg)
-        return kinds[level - 1]
+        return _KINDS[level - 1]
+
+
+_KINDS = tuple(Kind)  # to go through them takes its time
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,11 +116,19 @@ class Metastore:
         newest = self.chain.snapshot()
         return Measure(newest.seq, self.chain.checkpointed, len(newest.timeline))
 
-    def transactions(self, limit: int | None = None) -> Iterator[tuple[int, Record]]:
-        """Go through the committed transactions, the newest first, with their entries."""
+    def transactions(
+        self, limit: int | None = None, *, before: int | None = None
+    ) -> Iterator[tuple[int, Record]]:
+        """Go through the committed transactions, the newest first, with their entries.
+
+        Args:
+            limit: At most so many.
+            before: Only those of entries before this one.
+        """
+        newest = self.chain.refresh()
         found = (
             (seq, record)
-            for seq, entry in self.chain.backwards(self.chain.refresh())
+            for seq, entry in self.chain.backwards(min(newest, (before or newest + 1) - 1))
             for record in reversed(entry.records)
         )
         return islice(found, limit)

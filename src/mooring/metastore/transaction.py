@@ -33,7 +33,7 @@ from mooring.metastore.locator import Kind, Locator
 from mooring.metastore.model import decode_object, encode_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mooring.clock import Clock, IdSource
     from mooring.metastore.chain import CommitChain, Snapshot
@@ -147,6 +147,18 @@ class Transaction:
         change = None if ids is None else self._look(ids)
         return None if change is None else self._found(change, locator)
 
+    def find_below(self, above: Found, *names: Parts) -> Found | None:
+        """Return an object below one that was found, by a name for each level; None without one.
+
+        The same as `find`, without the way from the root, and without another look at names that
+        are known to be some.
+        """
+        ids = self._descend(above.ids, names)
+        change = None if ids is None else self._look(ids)
+        if change is None:
+            return None
+        return self._found(change, Locator((*above.locator.levels, *names)))
+
     def children(self, parent: Locator) -> list[Found]:
         """Return the children of an object, or of the root, sorted by their names.
 
@@ -188,9 +200,11 @@ class Transaction:
         return self.get(locator).ids if locator.levels else ()
 
     def _resolve(self, locator: Locator) -> Ids | None:
+        return self._descend((), locator.levels)
+
+    def _descend(self, ids: Ids, names: Sequence[Parts]) -> Ids | None:
         """Go down the names; every step is noted, also to where nothing is."""
-        ids: Ids = ()
-        for level, parts in enumerate(locator.levels, start=1):
+        for level, parts in enumerate(names, start=len(ids) + 1):
             child = self._resolve_child(ids, Kind.at(level), parts)
             if child is None or self._look(child) is None:
                 return None

@@ -347,7 +347,7 @@ def _objects(view: Transaction) -> Iterator[DroppedObject]:
         if above is not None:
             own = ObjectId((name,))
             yield DroppedObject(own, namespace.locator, namespace.revision, above)
-        for table in any_in(view, namespace.locator):
+        for table in any_in(view, namespace.locator, only_dropped=above is None):
             drop = table.value.dropped or above
             if drop is None:
                 continue

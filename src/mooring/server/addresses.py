@@ -15,10 +15,13 @@ from mooring.errors import InvalidInputError, InvalidNameError
 from mooring.identifiers import DELIMITER, ROOT, ObjectId, quote
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from starlette.types import Scope
 
 __all__ = [
     "decode",
+    "match_path",
     "parse_id",
     "raw_path",
     "read_delimiter",
@@ -44,6 +47,24 @@ def split_catalog(path: bytes) -> tuple[str | None, list[bytes]]:
     if len(segments) > 1 and segments[0] != _VERSION and segments[1] == _VERSION:
         return segments[0].decode("ascii", "replace"), segments[1:]
     return None, segments
+
+
+def match_path(template: Sequence[str], sent: Sequence[bytes]) -> Mapping[str, bytes] | None:
+    """Return the variable segments of a path, as they were sent; None where it is another path.
+
+    Args:
+        template: The segments, with names in braces for what varies.
+        sent: Those of a request.
+    """
+    if len(template) != len(sent):
+        return None
+    values: dict[str, bytes] = {}
+    for name, segment in zip(template, sent, strict=True):
+        if name.startswith("{"):
+            values[name.strip("{}")] = segment
+        elif name.encode() != segment:
+            return None
+    return values
 
 
 def decode(segment: bytes) -> str:

@@ -32,20 +32,14 @@ from mooring.server.service import Service
 from mooring.server.settings import ServerSettings
 from mooring.server.tokens import tokens_at
 from mooring.server.tracing import Traced, can_trace
-from mooring.server.ui.atlas import Atlases
-from mooring.server.ui.door import Door
-from mooring.server.ui.endpoint import PagesEndpoint
-from mooring.server.ui.links import CATALOGS_PATH
-from mooring.server.ui.session import Sessions
+from mooring.server.ui.pages import Pages
 from mooring.server.vending import Vendor
-from mooring.server.welcome import lead
 from mooring.server.work import Workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from lance_namespace import LanceNamespace
-    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
     from mooring.server.catalogs import Served
@@ -115,12 +109,14 @@ def _authority(settings: ServerSettings) -> Authority:
 def app_of(service: Service) -> Starlette:
     """Make the application of a service."""
     background = Background(service)
+    pages = Pages(service, background)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with background.running():
             yield
         # Not in the loop: rows that a thread still waits for are cut off there.
+        await asyncio.to_thread(pages.atlases.finish)
         await asyncio.to_thread(service.close)
 
     app = Starlette(
@@ -132,7 +128,7 @@ def app_of(service: Service) -> Starlette:
             _Mount("/lance", app=LanceEndpoint(service)),
             *background.routes,
             _Mount("/mooring", app=MooringEndpoint(service)),
-            *_pages(service),
+            *pages.routes,
         ],
         # The first stands before all others.
         middleware=[
@@ -141,19 +137,13 @@ def app_of(service: Service) -> Starlette:
             Middleware(Measured, service.metrics),
             *_guards(service),
         ],
-        exception_handlers={404: lead, 405: lead},
+        exception_handlers={404: pages.door.lead, 405: pages.door.lead},
         lifespan=lifespan,
     )
     app.state.ending = service.ending  # to be told by whoever runs it
     app.state.background = background  # it counts what it does
+    app.state.pages = pages  # they know the catalogs
     return app
-
-
-def _pages(service: Service) -> list[BaseRoute]:
-    """Return what people see."""
-    sessions, atlases = Sessions(service), Atlases(service.catalogs)
-    endpoint = PagesEndpoint(service, sessions, atlases)
-    return [_Mount(CATALOGS_PATH, app=endpoint), *Door(service, sessions).routes]
 
 
 def _guards(service: Service) -> list[Middleware]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Authority", "Expired", "Verifier"]
 
 _KEY_BYTES = 32
+_ONCE_BYTES = 24
+_ONCE_MS = 5 * 60 * 1000  # a browser may take long to start
 _BEARER, _API_KEY = "bearer", "x-api-key"
 
 
@@ -96,6 +98,7 @@ class Authority:
         self._key = key or secrets.token_bytes(_KEY_BYTES)
         self._clock = clock or SystemClock()
         self.token_ttl_s = token_ttl_s
+        self._once: dict[str, tuple[str, int]] = {}  # what is good for one login: whose, until when
         # Decided once: a server that asked somebody never lets in everybody.
         self.asks_nobody = not self._known.clients and not self._known.verifiers
 
@@ -137,6 +140,17 @@ class Authority:
             msgspec.json.encode(_Claims(subject, ends_at_ms, secrets.token_urlsafe(8)))
         )
         return f"{claims}.{_encode(self._sign(claims, self._known.clients.get(subject)))}"
+
+    def issue_once(self, subject: str) -> str:
+        """Return what a client's browser is opened with, for the time until it asks."""
+        once = secrets.token_urlsafe(_ONCE_BYTES)
+        self._once[once] = subject, self._clock.now_ms() + _ONCE_MS
+        return once
+
+    def redeem(self, once: str) -> str | None:
+        """Return a token for what was good for one login, and now is not; None for all else."""
+        subject, ends_at_ms = self._once.pop(once, ("", 0))
+        return self.issue(subject) if ends_at_ms > self._clock.now_ms() else None
 
     def renewed(self, token: str) -> str | None:
         """Return a token of more time, where more than half of one's own is over; else None."""

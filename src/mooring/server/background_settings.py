@@ -26,6 +26,8 @@ class BackgroundSettings:
         webhooks: Where changes are sent to.
         webhook_secret: What proves that they come from this server; None to sign nothing.
         purge_every_s: How often expired tables are purged; None for never.
+        survey: Whether columns, rows and sizes of all tables are found out once somebody looks at
+            pages, so that they can be searched for and sorted by.
     """
 
     poll_s: float = 1.0
@@ -36,6 +38,7 @@ class BackgroundSettings:
     webhooks: tuple[str, ...] = field(default=(), repr=False)  # an address may hold a token
     webhook_secret: str | None = field(default=None, repr=False)
     purge_every_s: float | None = None
+    survey: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense.

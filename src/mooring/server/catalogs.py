@@ -42,6 +42,11 @@ class Served(Protocol):
         """The level of every table where there is one level only; None where tables nest."""
         ...
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it is known that nobody may change it."""
+        ...
+
     def backend(self, subject: str | None = None) -> Backend:
         """Return it in somebody's name.
 
@@ -85,6 +90,12 @@ class MooringCatalog:
         """The level of every table where there is one level only; None where tables nest."""
         return self.catalog.backend.levels
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it was opened so."""
+        # Not by asking whether it is writable: that may write.
+        return bool(getattr(self.catalog.backend, "read_only", False))
+
     def backend(self, subject: str | None = None) -> Backend:
         """Return the catalog whose changes are recorded in somebody's name."""
         return self._in_name_of(subject).backend
@@ -125,6 +136,7 @@ class ForeignCatalog:
     """Any implementation of Lance's namespaces."""
 
     levels = None
+    is_read_only = False  # it tells those who try
 
     def __init__(self, name: str, namespace: LanceNamespace) -> None:
         """Serve an implementation.

@@ -92,6 +92,11 @@ class Feed:
         """How many listen."""
         return len(self._subscribers)
 
+    @property
+    def watcher(self) -> Watcher | None:
+        """What was seen so far; None before anybody listened."""
+        return self._watcher
+
     async def begin(self) -> Watcher:
         """Look at the catalog as it is now, unless somebody does so all the time.
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
-__all__ = ["lead", "welcome"]
+    from mooring.server.problems import Problem
+
+__all__ = ["astray", "welcome"]
 
 _PROTOCOLS = {
     "lance": "/lance",
@@ -35,11 +37,9 @@ async def welcome(request: Request) -> Response:
     return Response(msgspec.json.encode(told), media_type="application/json")
 
 
-async def lead(request: Request, error: Exception) -> Response:
-    """Tell somebody who went astray what is where; said by the router, outside of protocols."""
-    failed: HTTPException = error  # type: ignore[assignment]  # that is what it is called for
+def astray(request: Request, failed: HTTPException) -> Problem:
+    """Tell somebody who went astray what is where; outside of protocols."""
     known = ", ".join(f"{name} at {path}" for name, path in _PROTOCOLS.items())
-    problem = absent(f"there is nothing at this address; this server has {known}")
     if failed.status_code != _ABSENT:
-        problem = not_allowed(request.method, [(failed.headers or {}).get("Allow", "GET")])
-    return problem.answer(request.scope)
+        return not_allowed(request.method, [(failed.headers or {}).get("Allow", "GET")])
+    return absent(f"there is nothing at this address; this server has {known}")

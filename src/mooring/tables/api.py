@@ -125,6 +125,7 @@ class VersionRecord:
         e_tag: The store's tag of it.
         at_ms: When it was made.
         metadata: What its writer gave with it.
+        by: Who made it, where the catalog keeps that.
     """
 
     version: int
@@ -133,6 +134,7 @@ class VersionRecord:
     e_tag: str | None = None
     at_ms: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from mooring.tables.tags import resolve
 from mooring.tables.transactions import read_transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lance import LanceDataset
 
     from mooring.tables.handle import At, TableHandle
@@ -27,6 +29,8 @@ __all__ = ["RowChanges", "VersionDiff", "compare"]
 
 # Further apart, only the ends are compared.
 _MOST_STEPS = 200
+# What is restored may be the same rows in other files.
+_MAY_KEEP_ROWS = frozenset({None, "Restore"})
 _KEEPS_ROWS = frozenset({"Rewrite", "Merge", "Project", "DataReplacement", "CreateIndex"})
 
 
@@ -70,10 +74,8 @@ class VersionDiff:
         rows_before: How many rows the old one has.
         rows_after: How many rows the new one has.
         rows: How rows changed on the way.
-        files_added: Data files that only the new one has.
-        files_removed: Data files that only the old one has.
-        bytes_added: What the first take.
-        bytes_removed: What the second take.
+        added: Data files that only the new one has, with their sizes.
+        removed: Data files that only the old one has, with their sizes.
         indexes_added: Indexes that only the new one has.
         indexes_removed: Indexes that only the old one has.
     """
@@ -84,12 +86,30 @@ class VersionDiff:
     rows_before: int
     rows_after: int
     rows: RowChanges
-    files_added: int
-    files_removed: int
-    bytes_added: int
-    bytes_removed: int
+    added: Mapping[str, int]
+    removed: Mapping[str, int]
     indexes_added: tuple[str, ...]
     indexes_removed: tuple[str, ...]
+
+    @property
+    def files_added(self) -> int:
+        """How many data files came."""
+        return len(self.added)
+
+    @property
+    def files_removed(self) -> int:
+        """How many data files went."""
+        return len(self.removed)
+
+    @property
+    def bytes_added(self) -> int:
+        """What those take that came."""
+        return sum(self.added.values())
+
+    @property
+    def bytes_removed(self) -> int:
+        """What those take that went."""
+        return sum(self.removed.values())
 
 
 class _Line:
@@ -131,10 +151,8 @@ def compare(handle: TableHandle, old: At, new: At) -> VersionDiff:
             rows_before=first.rows,
             rows_after=last.rows,
             rows=_travel(line, first, last),
-            files_added=len(came),
-            files_removed=len(gone),
-            bytes_added=sum(came.values()),
-            bytes_removed=sum(gone.values()),
+            added=came,
+            removed=gone,
             indexes_added=tuple(sorted(later - indexes)),
             indexes_removed=tuple(sorted(indexes - later)),
         )
@@ -168,7 +186,8 @@ def _step(before: Shape, after: Shape, operation: str | None) -> RowChanges:
     if operation in _KEEPS_ROWS and came == gone:
         return RowChanges()
     if operation != "Update":
-        return RowChanges(came, gone, None if operation is None and came and gone else 0)
+        is_unknown = operation in _MAY_KEEP_ROWS and came and gone
+        return RowChanges(came, gone, None if is_unknown else 0)
     # An update writes rows anew, or files with new values beside those that are kept.
     in_place = any(
         before.pieces[at].files.keys() != piece.files.keys()

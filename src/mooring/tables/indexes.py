@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mooring.tables.handle import TableHandle
 
-__all__ = ["Index", "Indexed", "Indexes"]
+__all__ = ["Index", "Indexed", "Indexes", "describe_indexes"]
 
 # Lance keeps books of its own among the indexes.
 _INTERNAL = "__lance_"
@@ -47,6 +47,7 @@ class Index:
         created_at: When its first segment was written; None where an old version kept no time.
         format_version: Of its files.
         details: What its type has to tell.
+        fragments: How many fragments it covers, those included that are no more.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Index:
     created_at: datetime | None
     format_version: int
     details: Mapping[str, Any]
+    fragments: int = 0
 
     @property
     def distance(self) -> str | None:
@@ -132,7 +134,7 @@ class Indexes:
     def list(self, at: At = NEWEST) -> list[Index]:
         """Return the indexes, sorted by name."""
         with self._handle.reading(at) as dataset:
-            return _describe(dataset)
+            return describe_indexes(dataset)
 
     def get(self, name: str, at: At = NEWEST) -> Index:
         """Return one index.
@@ -176,7 +178,8 @@ def _indexed(dataset: LanceDataset) -> Indexed:
     return Indexed(Committed(dataset.version, transaction.uuid), made.name)
 
 
-def _describe(dataset: LanceDataset) -> list[Index]:
+def describe_indexes(dataset: LanceDataset) -> list[Index]:
+    """Return the indexes of an opened version, sorted by name."""
     found = [one for one in dataset.describe_indices() if not one.name.startswith(_INTERNAL)]
     rows = dataset.count_rows() if found else 0
     return sorted((_index(one, rows) for one in found), key=lambda index: index.name)
@@ -198,4 +201,5 @@ def _index(found: Any, rows: int) -> Index:  # noqa: ANN401  # Lance gives it no
         created_at=min(times, default=None),
         format_version=max(segment.index_version for segment in segments),
         details=found.details or {},
+        fragments=len({one for segment in segments for one in segment.fragment_ids or ()}),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,20 +11,19 @@ from mooring.errors import InvalidInputError, TableVersionNotFoundError
 from mooring.tables.api import BY
 from mooring.tables.failures import translated
 from mooring.tables.handle import At
-from mooring.tables.shape import shape_of
 from mooring.tables.tags import Tags
 from mooring.tables.transaction_files import UNKNOWN
 from mooring.tables.transactions import read_transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lance import LanceDataset
 
     from mooring.tables.api import VersionRecord
     from mooring.tables.handle import TableHandle
 
-__all__ = ["LogEntry", "log"]
+__all__ = ["LogEntry", "log", "read_log"]
 
 _AT_ONCE = 8
 
@@ -42,6 +41,7 @@ class LogEntry:
         by: Who made it, where that was kept.
         tags: The tags that name it.
         transaction_id: The transaction that made it, where Lance kept it.
+        properties: What its writer gave along.
     """
 
     version: int
@@ -52,6 +52,7 @@ class LogEntry:
     by: str | None = None
     tags: tuple[str, ...] = ()
     transaction_id: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def log(
@@ -77,23 +78,35 @@ def log(
     records = handle.ledger.newest_first(at.branch, limit)
     if not records:
         return []
-    tags = [tag for tag in Tags(handle).list() if tag.branch == at.branch]
+    named: dict[int, list[str]] = {}
+    for tag in Tags(handle).list():
+        if tag.branch == at.branch:
+            named.setdefault(tag.version, []).append(tag.name)
+    return [
+        replace(entry, tags=tuple(named.get(entry.version, ())))
+        for entry in read_log(handle, records, branch=at.branch)
+    ]
+
+
+def read_log(
+    handle: TableHandle, records: Sequence[VersionRecord], *, branch: str | None = None
+) -> list[LogEntry]:
+    """Look into versions of a branch, without their tags; those cleaned up meanwhile are left out.
+
+    Raises:
+        TableBranchNotFoundError: there is no such branch.
+    """
+    at = At(branch=branch)
     with handle.reading(at) as dataset, ThreadPoolExecutor(_AT_ONCE) as readers:
 
         def read(record: VersionRecord) -> LogEntry | None:
-            names = [tag.name for tag in tags if tag.version == record.version]
-            return _read(handle, dataset, record, branch=at.branch, tags=names)
+            return _read(handle, dataset, record, at.branch)
 
         return [entry for entry in readers.map(read, records) if entry is not None]
 
 
 def _read(
-    handle: TableHandle,
-    dataset: LanceDataset,
-    record: VersionRecord,
-    *,
-    branch: str | None,
-    tags: Sequence[str],
+    handle: TableHandle, dataset: LanceDataset, record: VersionRecord, branch: str | None
 ) -> LogEntry | None:
     """Read a version; None where it was cleaned up meanwhile."""
     try:
@@ -101,15 +114,17 @@ def _read(
             opened = dataset.checkout_version((branch, record.version))
     except TableVersionNotFoundError:
         return None
-    shape = shape_of(opened)
+    # Lance sums the manifest up much faster than its fragments can be gone through from here.
+    summary = opened.get_version()["metadata"]
     made = read_transaction(handle, opened, record.version, branch)
     return LogEntry(
         version=record.version,
         at=None if record.at_ms is None else datetime.fromtimestamp(record.at_ms / 1000, UTC),
         operation=made.operation if made else UNKNOWN,
-        rows=shape.rows,
-        size_bytes=shape.size_bytes,
-        by=made.properties.get(BY) if made else None,
-        tags=tuple(tags),
+        rows=int(summary["total_rows"]),
+        size_bytes=int(summary["total_files_size"]),
+        # Not every operation of Lance takes along who does it; a catalog of versions knows.
+        by=(made.properties.get(BY) if made else None) or record.by,
         transaction_id=made.uuid if made else None,
+        properties=made.properties if made else {},
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mooring.tables.full_text import Text
     from mooring.tables.handle import TableHandle
 
-__all__ = ["Query", "analyze", "build_query", "count", "explain", "run"]
+__all__ = ["Query", "analyze", "build_query", "count", "explain", "indexed_columns", "run"]
 
 _DISTANCE, _SCORE = "_distance", "_score"
 _UNLIMITED = 2**63
@@ -182,10 +182,17 @@ def build_query(
     )
 
 
-def run(handle: TableHandle, query: Query) -> pa.RecordBatchReader:
+def run(
+    handle: TableHandle, query: Query, opened: LanceDataset | None = None
+) -> pa.RecordBatchReader:
     """Answer a query by a stream of batches.
 
     What fails while the stream is read raises errors of ours, too.
+
+    Args:
+        handle: The table.
+        query: What to read of it.
+        opened: The table at the state that is read, where somebody opened it already.
 
     Raises:
         TableColumnNotFoundError: a column, or one in an expression, is not there.
@@ -194,7 +201,7 @@ def run(handle: TableHandle, query: Query) -> pa.RecordBatchReader:
         TableTagNotFoundError: there is no such tag.
         TableBranchNotFoundError: there is no such branch.
     """
-    with _scanning(handle, query) as scanner:
+    with _scanning(handle, query, opened) as scanner:
         rows = scanner.to_reader()
     return pa.RecordBatchReader.from_batches(rows.schema, _batches(rows, handle.what))
 
@@ -219,13 +226,18 @@ def analyze(handle: TableHandle, query: Query) -> str:
         return scanner.analyze_plan()
 
 
-def count(handle: TableHandle, where: str | None = None, at: At = NEWEST) -> int:
+def count(
+    handle: TableHandle,
+    where: str | None = None,
+    at: At = NEWEST,
+    opened: LanceDataset | None = None,
+) -> int:
     """Count the rows, or those for which a filter holds.
 
     Raises:
         MooringError: as `run` does.
     """
-    with handle.reading(at) as dataset, _naming_columns(dataset, handle.what):
+    with _reading(handle, at, opened) as dataset, _naming_columns(dataset, handle.what):
         if where is None:
             return int(dataset.count_rows())
         # Not by the table's own count, where what Lance cannot plan ends in a panic.
@@ -235,9 +247,23 @@ def count(handle: TableHandle, where: str | None = None, at: At = NEWEST) -> int
 
 
 @contextmanager
-def _scanning(handle: TableHandle, query: Query) -> Iterator[LanceScanner]:
+def _reading(
+    handle: TableHandle, at: At, opened: LanceDataset | None = None
+) -> Iterator[LanceDataset]:
+    if opened is None:
+        with handle.reading(at) as dataset:
+            yield dataset
+        return
+    with translated(handle.what):
+        yield opened
+
+
+@contextmanager
+def _scanning(
+    handle: TableHandle, query: Query, opened: LanceDataset | None = None
+) -> Iterator[LanceScanner]:
     with (
-        handle.reading(query.at) as dataset,
+        _reading(handle, query.at, opened) as dataset,
         _naming_columns(dataset, handle.what, query.columns),
         parsing(query.where, handle.what),
     ):
@@ -246,7 +272,7 @@ def _scanning(handle: TableHandle, query: Query) -> Iterator[LanceScanner]:
 
 def _scan(dataset: LanceDataset, query: Query, what: str) -> LanceScanner:
     where = None if query.where is None else whole(query.where)
-    indexed = Indexed(what, lambda: _indexed_columns(dataset))
+    indexed = Indexed(what, lambda: indexed_columns(dataset))
     text = None if query.text is None else to_lance(query.text, indexed)
     common: dict[str, Any] = {
         "columns": _columns(query),
@@ -316,7 +342,8 @@ def _read_text(
     return parse_text(text) if isinstance(text, Mapping) else text
 
 
-def _indexed_columns(dataset: LanceDataset) -> list[str]:
+def indexed_columns(dataset: LanceDataset) -> list[str]:
+    """Return the columns that words are looked for in: those of full-text indexes."""
     found = (
         name
         for index in dataset.describe_indices()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,14 +15,13 @@ from mooring.cli.session import Session, parse_pairs
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
     from mooring.catalog import Catalog
     from mooring.changes import ChangeTable
     from mooring.changes.definition import Definition
-    from mooring.changes.log import Base, LoggedDelta, PartitionLog
     from mooring.changes.plan import Moment
 
 __all__ = ["ChangesName", "app", "open_changes", "split_names"]
@@ -153,6 +152,8 @@ def list_command(
 @command
 def show_command(session: Session, name: ChangesName) -> None:
     """Show what a change table is, how far it has come, and what its partitions hold."""
+    from mooring.changes.partition_figures import partition_figures
+
     catalog = session.open_catalog()
     table = open_changes(catalog, name)
     moment = table.at()
@@ -164,10 +165,7 @@ def show_command(session: Session, name: ChangesName) -> None:
         **definition.describe(),
     }
     columns = [_column(one, definition.keys) for one in definition.schema]
-    partitions = sorted(
-        (_partition(log, moment) for log in moment.partitions.values()),
-        key=lambda row: str(row["partition"]),
-    )
+    partitions = [asdict(one) for one in partition_figures(moment)]
     properties = _properties(table)
     if not session.output.is_for_people:
         parts = {"columns": columns, "partitions": partitions, "properties": properties}
@@ -337,57 +335,19 @@ def _column(field: pa.Field, keys: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _partition(log: PartitionLog, moment: Moment) -> dict[str, object]:
-    from mooring.changes.transforms import show_values
-
-    base = log.base_at(moment.position, moment.table.definition)
-    layers = log.layers(moment.position, moment.table.definition).values()
-    pieces = [piece for own in layers for part in own for piece in part]
-    files = {piece.file.path: piece.file.size_bytes or 0 for piece in pieces}
-    pending = log.deltas_between(base.through if base else 0, moment.position)
-    return {
-        "partition": show_values(log.values),
-        "files": len(files),
-        "bytes": sum(files.values()),
-        "rows": sum(piece.segment.rows for piece in pieces),
-        "base": base.through if base else None,
-        "pending": len(pending),
-    }
-
-
 def _positions(moment: Moment) -> list[dict[str, object]]:
-    """Gather what partitions know of the positions."""
-    from mooring.changes.replacement import REPLACEMENT
-    from mooring.changes.rounds import KIND
+    from mooring.changes.positions import positions_of
 
-    deltas: dict[int, list[LoggedDelta]] = defaultdict(list)
-    replaced: dict[int, list[Base]] = defaultdict(list)
-    for log in moment.partitions.values():
-        for delta in log.deltas_between(0, moment.position):
-            deltas[delta.position].append(delta)
-        for base in log.bases:
-            if base.properties.get(KIND) == REPLACEMENT and base.through <= moment.position:
-                replaced[base.through].append(base)
-    rows = [_position(number, own[0].type.value, own) for number, own in deltas.items()]
-    rows += [
-        _position(number, REPLACEMENT, own, own[0].properties.get("message"))
-        for number, own in replaced.items()
+    return [
+        {
+            "position": one.number,
+            "type": one.type,
+            "rows": one.rows,
+            "files": one.files,
+            "partitions": one.partitions,
+            "by": one.by,
+            "at": as_time(one.at_ms),
+            "message": one.message,
+        }
+        for one in positions_of(moment)
     ]
-    return sorted(rows, key=lambda row: -int(str(row["position"])))
-
-
-def _position(
-    number: int, type_: str, own: Iterable[LoggedDelta | Base], message: str | None = None
-) -> dict[str, object]:
-    found = list(own)
-    files = [file for one in found for file in one.files]
-    return {
-        "position": number,
-        "type": type_,
-        "rows": sum(file.rows or 0 for file in files),
-        "files": len(files),
-        "partitions": len(found),
-        "by": found[0].by,
-        "at": as_time(found[0].at_ms),
-        "message": message or getattr(found[0], "message", None),
-    }

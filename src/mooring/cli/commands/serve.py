@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from mooring.cli.background import (
     ByItself,
     PurgeEvery,
+    Survey,
     WatchEvery,
     Webhooks,
     WebhookSecretFile,
@@ -38,9 +38,11 @@ from mooring.cli.served_catalogs import (
     DEFAULT_NAME,
     CatalogName,
     NamedCatalogs,
+    ServedUri,
     WantedCatalog,
     wanted_catalogs,
 )
+from mooring.cli.server_run import ServerRun, require_server
 from mooring.cli.serving import (
     AllowAnonymous,
     AllowedHosts,
@@ -56,11 +58,11 @@ from mooring.cli.serving import (
     VendRole,
 )
 from mooring.cli.session import Session
-from mooring.errors import InvalidInputError, MissingExtraError
+from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mooring.server.settings import ServerSettings
     from mooring.server.supervisor import Worker
@@ -68,18 +70,13 @@ if TYPE_CHECKING:
 __all__ = ["serve_command"]
 
 _KEY_BYTES = 32
-_NEEDED_LATER = ("httpx2", "jwt")  # by webhooks and by tokens of others
 _ADDRESS = "Address"  # how the help groups them
-_ServedUri = Annotated[
-    str | None,
-    typer.Argument(metavar="URI", help="The catalog; others come beside it by --catalog NAME=URI."),
-]
 
 
 @command
 def serve_command(
     session: Session,
-    uri: _ServedUri = None,
+    uri: ServedUri = None,
     catalog: NamedCatalogs = None,
     name: CatalogName = DEFAULT_NAME,
     host: Annotated[
@@ -132,17 +129,16 @@ def serve_command(
     webhook_secret_file: WebhookSecretFile = None,
     watch_every: WatchEvery = "1s",
     purge_every: PurgeEvery = None,
+    survey: Survey = True,
 ) -> None:
-    """Serve catalogs to Lance clients and Iceberg clients, until Ctrl-C or SIGTERM.
+    """Serve catalogs to people, Lance clients and Iceberg clients, until Ctrl-C or SIGTERM.
 
-    Lance's REST protocol is under /lance, an Iceberg REST catalog with every Lance table under
-    /iceberg, what only Mooring has under /mooring; beside them /health/live, /health/ready and
-    /metrics. Several catalogs are chosen by name: /lance/NAME, the warehouse NAME, /mooring/NAME.
-    With --read-only nothing can be changed.
+    Pages for people are at /, Lance's REST protocol is under /lance, an Iceberg REST catalog with
+    every Lance table under /iceberg, what only Mooring has under /mooring; beside them
+    /health/live, /health/ready and /metrics. Several catalogs are chosen by name: /lance/NAME, the
+    warehouse NAME, /mooring/NAME. With --read-only nothing can be changed.
     """
     catalogs = wanted_catalogs(session, uri, catalog or (), name)
-    if name != DEFAULT_NAME and name not in {one.name for one in catalogs}:
-        raise InvalidInputError(f"--name {name} is of no use: every catalog has a name already")
     operating = Operating(
         workers=workers,
         threads=threads,
@@ -155,7 +151,7 @@ def serve_command(
         log_format=log_format,
         log_level=log_level,
     )
-    _require_server()
+    require_server()
     from mooring.server.settings import ServerSettings
     from mooring.server.supervisor import Worker
 
@@ -175,7 +171,9 @@ def serve_command(
     )
     if purge_every is not None and session.flags.read_only:
         raise InvalidInputError("--purge-every deletes, and --read-only forbids it: choose one")
-    by_itself = ByItself(tuple(webhook or ()), webhook_secret_file, watch_every, purge_every)
+    by_itself = ByItself(
+        tuple(webhook or ()), webhook_secret_file, watch_every, purge_every, survey=survey
+    )
     settings = protection.apply(ServerSettings(root_namespace=root_namespace), session)
     settings = by_itself.apply(settings, os.environ)
     serving = _Serving(session, catalogs, operating.apply(settings, worker), operating, protection)
@@ -188,35 +186,6 @@ def serve_command(
     with bind(host, port) as taken:
         protection.check_reach(settings, host, taken)
         serving.serve(taken)
-
-
-def _require_server() -> None:
-    """Refuse where what serves is not installed.
-
-    Raises:
-        MissingExtraError: with the line that installs it.
-    """
-    try:
-        import mooring.server.metrics
-        import mooring.server.running  # noqa: F401  # what both need is looked for
-
-        _find(*_NEEDED_LATER)
-    except ModuleNotFoundError as exc:
-        if (exc.name or "mooring").startswith("mooring"):
-            raise
-        msg = f"to serve a catalog, package '{exc.name}' is needed: pip install 'mooring[server]'"
-        raise MissingExtraError(msg) from exc
-
-
-def _find(*packages: str) -> None:
-    """Look for packages without importing them.
-
-    Raises:
-        ModuleNotFoundError: one is not there.
-    """
-    for package in packages:
-        if find_spec(package) is None:
-            raise ModuleNotFoundError(name=package)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +203,16 @@ class _Serving:
         if self.operating.workers > 1:
             self._watch(taken)
             return
-        self._run(taken, lambda: self._tell(taken))
+        self._run.run(taken, lambda _: self._tell(taken))
 
     def work(self, worker: Worker) -> None:
         """Serve as one of several processes."""
-        self._run(worker.taken, worker.say_ready, worker.channel)
+        self._run.run(worker.taken, lambda _: worker.say_ready(), worker.channel)
+
+    @property
+    def _run(self) -> ServerRun:
+        quiet = self.session.flags.quiet
+        return ServerRun(self.catalogs, self.settings, self.operating, quiet=quiet)
 
     def _watch(self, taken: socket.socket) -> None:
         """Have several processes serve."""
@@ -249,30 +223,6 @@ class _Serving:
         code = supervisor.run(this_command(), lambda: self._tell(taken))
         if code:
             raise typer.Exit(code)
-
-    def _run(
-        self,
-        taken: socket.socket,
-        ready: Callable[[], None],
-        parent: socket.socket | None = None,
-    ) -> None:
-        from mooring.server.app import app_of, create_service
-        from mooring.server.metrics import Metrics
-        from mooring.server.running import Run, run
-        from mooring.store.reported import report_stores
-
-        metrics = Metrics()
-        with report_stores(metrics.count_store_request):
-            opened = {one.name: one.open() for one in self.catalogs}
-            service = create_service(opened, self.settings, metrics)
-            how = Run(
-                ready,
-                self.settings,
-                self.operating.access_log(quiet=self.session.flags.quiet),
-                service.ending,
-                parent,
-            )
-            run(app_of(service), taken, how)
 
     def _tell(self, taken: socket.socket) -> None:
         from mooring.server.running import address_of

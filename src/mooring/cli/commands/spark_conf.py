@@ -12,12 +12,10 @@ from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
 from mooring.config import is_secret
 from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.hints import lance_spark_settings
 
 __all__ = ["spark_conf_command"]
 
-_BUNDLE = "org.lance:lance-spark-bundle-4.1_2.13:0.7.1"
-_CATALOG = "org.lance.spark.LanceNamespaceSparkCatalog"
-_EXTENSIONS = "org.lance.spark.extensions.LanceSparkSessionExtensions"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDDEN = "****"
 
@@ -88,9 +86,7 @@ def _settings(session: Session, name: str) -> dict[str, str]:
     }
     storage = session.config.storage_options
     return {
-        "spark.jars.packages": _BUNDLE,
-        "spark.sql.extensions": _EXTENSIONS,
-        above: _CATALOG,
+        **lance_spark_settings(name),
         f"{above}.impl": "dir",
         f"{above}.root": store.location("").rstrip("/"),
         **flags,

@@ -11,9 +11,8 @@ from mooring.cli.options import command, group
 from mooring.cli.session import Session
 
 if TYPE_CHECKING:
-    from mooring.metastore.entry import Change, Record
-    from mooring.metastore.metastore import Metastore
-    from mooring.metastore.transaction import Transaction
+    from mooring.metastore.entry import Record
+    from mooring.metastore.telling import ToldChange
 
 __all__ = ["app"]
 
@@ -63,10 +62,11 @@ def show_command(
     txn_id: Annotated[str, typer.Argument(metavar="ID", help="The transaction, as listed.")],
 ) -> None:
     """Show what a transaction did."""
+    from mooring.metastore.telling import tell_changes
+
     metastore = metastore_of(session.open_catalog()).metastore
     seq, record = metastore.find_transaction(txn_id)
-    after = metastore.begin(at=seq)
-    changes = [_change(metastore, after, seq, change) for change in record.changes]
+    changes = [_change(one) for one in tell_changes(metastore, seq, record)]
     head = {**_row(seq, record), "began": as_time(record.start_ms)}
     if not session.output.is_for_people:
         session.output.record({**head, "changes": changes})
@@ -87,20 +87,14 @@ def _row(seq: int, record: Record) -> dict[str, object]:
     }
 
 
-def _change(
-    metastore: Metastore, after: Transaction, seq: int, change: Change
-) -> dict[str, object]:
-    state = after if change.body is not None else metastore.begin(at=seq - 1)
+def _change(told: ToldChange) -> dict[str, object]:
     return {
-        "operation": change.operation.value,
-        "kind": change.kind.value,
-        "object": str(state.locate(change.ids)),
-        "id": "/".join(change.ids),
-        "revision": change.revision,
-        "names": [
-            f"{'-' if name.operation == 'delete' else '+'}{'|'.join(name.parts)}"
-            for name in change.names
-        ],
+        "operation": told.operation,
+        "kind": told.kind,
+        "object": str(told.locator),
+        "id": told.id,
+        "revision": told.revision,
+        "names": list(told.names),
     }
 
 

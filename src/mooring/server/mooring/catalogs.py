@@ -14,7 +14,6 @@ from mooring.server.mooring.kinds import kind_of
 from mooring.server.roles import Role
 
 if TYPE_CHECKING:
-    from mooring.namespace.api import Backend
     from mooring.server.catalogs import Served
     from mooring.server.mooring.calls import Call
 
@@ -54,11 +53,6 @@ def describe_catalog(call: Call) -> shapes.Catalog:
         levels=call.served.levels,
         managed_versioning=backend is not None and backend.managed_versioning,
         keeps_versions=backend is not None and backend.keeps_versions,
-        read_only=backend is not None and _is_read_only(backend),
+        read_only=call.served.is_read_only,
         version=__version__,
     )
-
-
-def _is_read_only(backend: Backend) -> bool:
-    # Not by asking whether it is writable: that may write.
-    return bool(getattr(backend, "read_only", False))

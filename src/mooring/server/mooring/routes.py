@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mooring.identifiers import ROOT, ObjectId
+from mooring.server.addresses import match_path
 from mooring.server.mooring import (
     catalogs,
     namespaces,
@@ -333,21 +334,11 @@ def find_route(method: str, segments: Sequence[bytes]) -> Matched:
         segments: The path from ``v1`` on, in parts, as they were sent.
     """
     found = [
-        (route, path) for route in ROUTES if (path := _match(route.segments, segments)) is not None
+        (route, path)
+        for route in ROUTES
+        if (path := match_path(route.segments, segments)) is not None
     ]
     for route, path in found:
         if route.method == method:
             return Matched(route, path, (route.method,))
     return Matched(None, {}, tuple(route.method for route, _ in found))
-
-
-def _match(template: Sequence[str], sent: Sequence[bytes]) -> Mapping[str, bytes] | None:
-    if len(template) != len(sent):
-        return None
-    values: dict[str, bytes] = {}
-    for name, segment in zip(template, sent, strict=True):
-        if name.startswith("{"):
-            values[name.strip("{}")] = segment
-        elif name.encode() != segment:
-            return None
-    return values

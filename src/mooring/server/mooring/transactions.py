@@ -8,9 +8,7 @@ from mooring.server.mooring import shapes
 from mooring.server.mooring.calls import MOST
 
 if TYPE_CHECKING:
-    from mooring.metastore.entry import Change
-    from mooring.metastore.metastore import Metastore
-    from mooring.metastore.transaction import Transaction
+    from mooring.metastore.telling import ToldChange
     from mooring.server.mooring.calls import Call
 
 __all__ = ["describe_transaction", "list_transactions"]
@@ -38,9 +36,10 @@ def list_transactions(call: Call) -> shapes.Transactions:
 
 def describe_transaction(call: Call) -> shapes.TransactionWithChanges:
     """Tell what a transaction did."""
+    from mooring.metastore.telling import tell_changes  # what directories do not need
+
     metastore = call.metastore.metastore
     seq, record = metastore.find_transaction(call.path["txn"])
-    after = metastore.begin(at=seq)
     return shapes.TransactionWithChanges(
         id=record.txn_id,
         commit=seq,
@@ -48,23 +47,16 @@ def describe_transaction(call: Call) -> shapes.TransactionWithChanges:
         began_at_ms=record.start_ms,
         at_ms=record.end_ms,
         message=record.message,
-        changes=[_change(metastore, after, seq, one) for one in record.changes],
+        changes=[_change(one) for one in tell_changes(metastore, seq, record)],
     )
 
 
-def _change(
-    metastore: Metastore, after: Transaction, seq: int, change: Change
-) -> shapes.TransactionChange:
-    # What was deleted has its name in the state before.
-    state = after if change.body is not None else metastore.begin(at=seq - 1)
+def _change(told: ToldChange) -> shapes.TransactionChange:
     return shapes.TransactionChange(
-        operation=change.operation.value,
-        kind=change.kind.value,
-        object=str(state.locate(change.ids)),
-        id="/".join(change.ids),
-        revision=change.revision,
-        names=[
-            f"{'-' if name.operation == 'delete' else '+'}{'|'.join(name.parts)}"
-            for name in change.names
-        ],
+        operation=told.operation,
+        kind=told.kind,
+        object=str(told.locator),
+        id=told.id,
+        revision=told.revision,
+        names=list(told.names),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlencode
 
@@ -13,7 +13,7 @@ from mooring.clock import SystemClock
 from mooring.config import mask_uris
 from mooring.errors import UnauthenticatedError
 from mooring.server.asked import note_code
-from mooring.server.ui.chrome import Chrome, chrome_of
+from mooring.server.ui.chrome import Chrome, chrome_within
 from mooring.server.ui.headers import PAGE_HEADERS, PICTURE_HEADERS
 from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH
 from mooring.server.ui.session import is_secure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mooring.server.service import Service
     from mooring.server.ui.route import Route
     from mooring.server.ui.session import Sessions
-    from mooring.server.ui.view import Attachment, Question
+    from mooring.server.ui.view import Attachment, Done, Question
     from mooring.server.ui.visit import Visit
 
 __all__ = ["Answers", "Asked", "Trouble", "wants_html"]
@@ -75,48 +75,38 @@ class Answers:
 
     def asked(self, request: Request, visit: Visit, route: Route, *, is_json: bool) -> Asked:
         """Return what makes the answer to a request."""
-        path = request.scope["path"]
-        twin = path if is_json else path + JSON_ENDING
-        query = request.scope.get("query_string", b"").decode("ascii", "replace")
-        chrome = self.chrome(
-            request,
-            visit.identity,
-            visit=visit,
-            json_href=quote(twin) + (f"?{query}" if query else ""),
-            **chrome_of(visit, route.segments[-1]),
+        chrome = replace(
+            self.chrome(request, visit.identity), json_href=_twin(request, is_json=is_json)
         )
-        return Asked(request, self._sessions, chrome, is_json=is_json)
+        within = chrome_within(chrome, visit, route.segments[-1])
+        return Asked(self, request, within, is_json=is_json)
 
-    def chrome(
-        self,
-        request: Request,
-        identity: Identity | None,
-        **more: object,
-    ) -> Chrome:
-        """Return what stands around a page.
+    def chrome(self, request: Request, identity: Identity | None) -> Chrome:
+        """Return what stands around any page.
 
         Args:
             request: The request.
             identity: Who looks; None where that is not known yet.
-            more: What belongs to a catalog.
         """
-        authority = self._service.authority
         theme = request.cookies.get(_THEME, "")
-        known: dict[str, object] = {
-            "now_ms": SystemClock().now_ms(),
-            "asks_nobody": authority.asks_nobody,
-            "theme": theme if theme in _THEMES else "",
-            "notice": unquote(request.cookies.get(_NOTICE, ""))[:_LONGEST_NOTICE],
-        }
-        if identity is not None:
-            known["subject"] = identity.subject
-            known["seal"] = self._sessions.seal(identity)
-            known["catalogs"] = [
+        chrome = Chrome(
+            now_ms=SystemClock().now_ms(),
+            asks_nobody=self._service.authority.asks_nobody,
+            theme=theme if theme in _THEMES else "",
+            notice=unquote(request.cookies.get(_NOTICE, ""))[:_LONGEST_NOTICE],
+        )
+        if identity is None:
+            return chrome
+        return replace(
+            chrome,
+            subject=identity.subject,
+            seal=self._sessions.seal(identity),
+            catalogs=[
                 one.name
                 for one in self._service.catalogs
                 if any(grant.holds_in(one.name) for grant in identity.grants)
-            ]
-        return Chrome(**{**known, **more})  # type: ignore[arg-type]  # by name, each its own type
+            ],
+        )
 
     def html(
         self,
@@ -137,19 +127,18 @@ class Answers:
 
     def to_login(self, request: Request) -> Response:
         """Send a browser to the door, and then back."""
-        path: str = request.scope["path"]
-        query = request.scope.get("query_string", b"").decode("ascii", "replace")
-        wanted = quote(path) + (f"?{query}" if query else "")
-        after = {"next": wanted} if request.method == "GET" else {}
-        target = f"{LOGIN_PATH}?{urlencode(after)}" if after else LOGIN_PATH
-        return RedirectResponse(target, _SEE_OTHER, dict(PAGE_HEADERS))
+        wanted = _sent(request)
+        after = f"?{urlencode({'next': wanted})}" if request.method == "GET" else ""
+        return RedirectResponse(f"{LOGIN_PATH}{after}", _SEE_OTHER, dict(PAGE_HEADERS))
 
     async def problem(
         self, request: Request, problem: Problem, *, is_json: bool = False, catalog: str = ""
     ) -> Response:
         """Say what went wrong: to people on a page, to programs as everywhere else."""
         if is_json or not wants_html(request):
-            return problem.answer(request.scope)
+            answer = problem.answer(request.scope)
+            answer.headers.update(PAGE_HEADERS)
+            return answer
         note_code(request.scope, problem.code)
         try:
             identity: Identity | None = await self._sessions.identify(request)
@@ -166,18 +155,16 @@ class Answers:
 class Asked:
     """Makes the answer to one request."""
 
+    answers: Answers
     request: Request
-    sessions: Sessions
     chrome: Chrome
     is_json: bool
 
     def page(self, template: str, view: View, status: int = 200) -> Response:
         """Answer with a page, or its twin."""
         if self.is_json:
-            headers = {**PAGE_HEADERS}
-            return Response(msgspec.json.encode(view), status, headers, _JSON)
-        answers = Answers(self.chrome.visit.service, self.sessions)  # type: ignore[union-attr]  # it is in a catalog
-        return answers.html(self.request, template, self.chrome, view, status=status)
+            return Response(msgspec.json.encode(view), status, dict(PAGE_HEADERS), _JSON)
+        return self.answers.html(self.request, template, self.chrome, view, status=status)
 
     def question(self, question: Question, status: int = 200) -> Response:
         """Answer with the question before an action."""
@@ -187,6 +174,12 @@ class Asked:
         """Answer with bytes."""
         headers = {**PICTURE_HEADERS, **picture.headers}
         return Response(picture.body, 200, headers, picture.media_type)
+
+    def go(self, done: Done) -> Response:
+        """Lead to where what was done is seen, which says it."""
+        response = RedirectResponse(done.href, _SEE_OTHER)
+        self.tell(response, done.message)
+        return response
 
     def tell(self, response: Response, message: str) -> None:
         """Have the next page say what was done."""
@@ -199,3 +192,17 @@ class Asked:
             samesite="strict",
             secure=is_secure(self.request),
         )
+
+
+def _sent(request: Request) -> str:
+    """Return the address of a request, as it was sent."""
+    path: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
+    query: bytes = request.scope.get("query_string", b"")
+    sent = path.partition(b"?")[0] + (b"?" + query if query else b"")
+    return sent.decode("ascii", "replace")
+
+
+def _twin(request: Request, *, is_json: bool) -> str:
+    path, _, query = _sent(request).partition("?")
+    ending = "" if is_json else JSON_ENDING
+    return f"{path}{ending}{'?' + query if query else ''}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mooring.identifiers import ROOT, ObjectId
@@ -12,9 +12,10 @@ from mooring.server.ui.links import CATALOGS_PATH, Links
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mooring.server.ui.browse.tree import Branch
     from mooring.server.ui.visit import Visit
 
-__all__ = ["Chrome", "Crumb", "Tab", "chrome_of"]
+__all__ = ["Chrome", "Crumb", "Tab", "chrome_within"]
 
 _SECTIONS = (
     ("browse", "Browse"),
@@ -32,7 +33,20 @@ _TABS = (
     ("open", "Open"),
 )
 # Pages that belong to the section or tab of another one.
-_WITHIN = {"diff": "versions", "lineage": "runs", "details": "runs", "changes": "activity"}
+_WITHIN = {
+    "diff": "versions",
+    "cell": "rows",
+    "history": "overview",
+    "lineage": "runs",
+    "details": "runs",
+    "changes": "activity",
+    "start-audit": "audit",
+    "purge-expired": "trash",
+    "undrop": "trash",
+    "purge": "trash",
+    "create-namespace": "browse",
+    "properties": "browse",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,6 @@ class Chrome:
         sections: The parts of the catalog.
         tabs: The pages of the table that it is about.
         json_href: Its twin; empty where it has none.
-        is_whole: Whether it is a whole page; a part of one has nothing around it.
     """
 
     now_ms: int
@@ -108,6 +121,13 @@ class Chrome:
         """The table that the page is about, if it is about one."""
         return self.visit.table if self.visit and "table" in self.visit.path else None
 
+    @property
+    def tree(self) -> Branch | None:
+        """The tree of the catalog, opened where the page is; None where there is none to show."""
+        from mooring.server.ui.browse.tree import tree_of  # which pages without it do not need
+
+        return tree_of(self.visit) if self.visit else None
+
     def href_of(self, catalog: str) -> str:
         """Return where a catalog begins."""
         return Links(catalog).to("browse")
@@ -131,29 +151,31 @@ class Chrome:
         return self.visit is not None and self.visit.may(Role.ADMIN, one)
 
 
-def chrome_of(visit: Visit, word: str) -> dict[str, object]:
-    """Return what belongs to the catalog, object and page that are looked at.
+def chrome_within(chrome: Chrome, visit: Visit, word: str) -> Chrome:
+    """Add what belongs to the catalog, object and page that are looked at.
 
     Args:
+        chrome: What stands around any page.
         visit: The request.
         word: The last word of the page's path.
     """
     current = _WITHIN.get(word, word)
     is_table = "table" in visit.path
-    section = "browse" if is_table or "namespace" in visit.path else current
-    return {
-        "crumbs": _crumbs(visit),
-        "sections": [
-            Tab(label, visit.links.to(page), page == section) for page, label in _SECTIONS
-        ],
-        "tabs": _tabs(visit, current) if is_table else [],
-    }
+    is_object = is_table or "namespace" in visit.path
+    section = "browse" if is_object and current != "trash" else current
+    return replace(
+        chrome,
+        visit=visit,
+        crumbs=_crumbs(visit),
+        sections=[Tab(label, visit.links.to(page), page == section) for page, label in _SECTIONS],
+        tabs=_tabs(visit, current) if is_table else [],
+    )
 
 
 def _tabs(visit: Visit, current: str) -> list[Tab]:
-    at = visit.query.get("version") or None
+    at = {name: visit.query.get(name) or None for name in ("version", "tag", "branch")}
     return [
-        Tab(label, visit.links.table(visit.table, page, version=at), page == current)
+        Tab(label, visit.links.table(visit.table, page, **at), page == current)
         for page, label in _TABS
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,10 +24,11 @@ from mooring.server.ui.headers import PAGE_HEADERS
 from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH, LOGOUT_PATH, Links
 from mooring.server.ui.session import SEAL_FIELD, is_same_origin
 from mooring.server.ui.view import View
-from mooring.server.welcome import welcome
+from mooring.server.welcome import astray, welcome
 from mooring.server.work import Lane
 
 if TYPE_CHECKING:
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
@@ -91,6 +93,11 @@ class Door:
             Mount(ASSETS_PATH, routes=[Route("/{edition}/{name}", serve_asset)]),
         ]
 
+    async def lead(self, request: Request, error: Exception) -> Response:
+        """Tell somebody who went astray what is where; said by the router."""
+        failed: HTTPException = error  # type: ignore[assignment]  # that is what it is called for
+        return await self._answers.problem(request, astray(request, failed))
+
     async def home(self, request: Request) -> Response:
         """Show the catalogs; where there is one, show that. Programs are told the protocols."""
         is_json = request.scope["path"] == _HOME_TWIN
@@ -109,7 +116,7 @@ class Door:
 
     async def _show(self, request: Request, *, is_json: bool) -> Response:
         identity = await self._sessions.identify(request)
-        chrome = self._answers.chrome(request, identity, json_href=_HOME_TWIN)
+        chrome = replace(self._answers.chrome(request, identity), json_href=_HOME_TWIN)
         view = Home(catalogs=[self._shown(name) for name in chrome.catalogs])
         if is_json:
             return Response(msgspec.json.encode(view), 200, dict(PAGE_HEADERS), "application/json")
@@ -154,6 +161,9 @@ class Door:
         authority = self._service.authority
 
         def read() -> str | None:
+            once = authority.redeem(shown)
+            if once is not None:
+                return once
             if authority.needs_refresh(shown):
                 authority.refresh(shown)
             found = authority.read(shown)

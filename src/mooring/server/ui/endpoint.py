@@ -12,7 +12,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
 from mooring.clock import SystemClock
-from mooring.errors import InvalidInputError, MooringError, UnauthenticatedError
+from mooring.errors import (
+    InvalidInputError,
+    MooringError,
+    TableNotFoundError,
+    UnauthenticatedError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
+from mooring.identifiers import quote
 from mooring.server.addresses import decode, raw_path, read_query
 from mooring.server.asked import Named, name_operation
 from mooring.server.bodies import read_body
@@ -23,19 +31,24 @@ from mooring.server.ui.links import CATALOGS_PATH, JSON_ENDING
 from mooring.server.ui.route import Action, Page, Picture
 from mooring.server.ui.routes import find_route
 from mooring.server.ui.session import SEAL_FIELD
+from mooring.server.ui.table.gone import GONE_TEMPLATE, show_gone
 from mooring.server.ui.visit import Visit
+from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from starlette.types import Receive, Scope, Send
 
     from mooring.clock import Clock
+    from mooring.identifiers import ObjectId
     from mooring.server.service import Service
     from mooring.server.ui.answers import Asked
     from mooring.server.ui.atlas import Atlases
     from mooring.server.ui.route import Route
     from mooring.server.ui.session import Sessions
+    from mooring.server.ui.view import Field, Question
 
 __all__ = ["PagesEndpoint"]
 
@@ -45,6 +58,8 @@ _FORM_LIMIT_BYTES = 256 * 1024
 _MOST_FIELDS = 64
 _SEE_OTHER = 303
 _ENDING = JSON_ENDING.encode()
+_TYPED = "typed"
+_READ_ONLY = "This catalog is only read here: nothing in it can be changed."
 
 
 class PagesEndpoint:
@@ -79,6 +94,9 @@ class PagesEndpoint:
         is_json = bool(segments) and segments[-1].endswith(_ENDING)
         if is_json:
             segments = [*segments[:-1], segments[-1].removesuffix(_ENDING)]
+        if request.method == "GET" and (page := _page_of(segments, is_named=bool(catalog))):
+            name_operation(request.scope, Named("pages", "Begin", CATALOGS_PATH))
+            return RedirectResponse(page if page == "/" else f"{_sent(request)}/{page}", _SEE_OTHER)
         found = find_route(segments)
         if found is None or (is_json and isinstance(found[0], Picture)):
             name_operation(request.scope, Named("pages", "Nowhere", CATALOGS_PATH))
@@ -119,7 +137,7 @@ class PagesEndpoint:
             logger.exception("%s %s failed unexpectedly: %s", request.method, route.path, number)
             problem = unexpected(number, changes=posts)
         else:
-            inquiry.end(response.status_code, failure)
+            inquiry.end(_recorded(response, failure), failure)
             return response
         inquiry.end(problem.status, problem.message)
         return await self._answers.problem(request, problem, is_json=is_json, catalog=catalog)
@@ -151,9 +169,14 @@ class PagesEndpoint:
         form = await self._form(request, visit) if posts else {}
         work = _Work(route, visit, asked, inquiry)
         workers = self._service.workers
-        if posts:
+        if not posts:
+            return await workers.run(route.lane, work.show), None
+        try:
             return await workers.run(route.lane, lambda: work.perform(form), changes=True)
-        return await workers.run(route.lane, work.show), None
+        except UnknownOutcomeError as exc:
+            if not isinstance(route, Action) or route.goes_on is None:
+                raise
+            return asked.go(route.goes_on(visit)), str(exc)
 
     async def _form(self, request: Request, visit: Visit) -> dict[str, str]:
         """Read a form that a page of this server sent.
@@ -189,44 +212,119 @@ class _Work:
 
     def show(self) -> Response:
         """Make a page, a picture, or the question before an action."""
-        route, visit = self._route, self._visit
         self._check()
-        match route:
-            case Page():
-                return self._asked.page(route.template, route.view(visit))
-            case Picture():
-                return self._asked.picture(route.make(visit))
-            case Action():
-                return self._asked.question(route.ask(visit))
+        with self._confined():
+            match self._route:
+                case Page():
+                    return self._page(self._route)
+                case Picture():
+                    return self._asked.picture(self._route.make(self._visit))
+                case Action():
+                    return self._asked.question(self._ask(self._route))
+
+    def _confined(self) -> AbstractContextManager[None]:
+        """Let a table lead whoever may not see all of the catalog to no other."""
+        identity, served = self._visit.identity, self._visit.served
+        return confined(only=identity.role_in(served.name) is None)
+
+    def _page(self, route: Page) -> Response:
+        """Make a page; of a table that is not there, one that says what became of it."""
+        visit, asked = self._visit, self._asked
+        try:
+            return asked.page(route.template, route.view(visit))
+        except TableNotFoundError as exc:
+            # Programs hear of it as everywhere else.
+            if asked.is_json or "table" not in visit.path or not wants_html(asked.request):
+                raise
+            gone = show_gone(visit, exc)
+            return asked.page(GONE_TEMPLATE, gone, gone.status)
 
     def perform(self, form: Mapping[str, str]) -> tuple[Response, str | None]:
         """Do what was asked for; where it is refused, ask again with what was given."""
         self._check()
-        assert isinstance(self._route, Action)  # noqa: S101  # only these are posted to
+        with self._confined():
+            return self._perform(form)
+
+    def _perform(self, form: Mapping[str, str]) -> tuple[Response, str | None]:
+        route = self._route
+        assert isinstance(route, Action)  # noqa: S101  # only these are posted to
         try:
-            done = self._route.perform(self._visit, form)
+            self._require(route.also(self._visit, form))
+            _require_agreed(self._ask(route), form)
+            done = route.perform(self._visit, form)
         except MooringError as exc:
             problem = explain(exc)
-            return self._asked_again(problem, form), problem.message
+            return self._asked_again(route, problem, form), problem.message
         finally:
             # Also where it failed: what is shown next is what is.
             self._visit.atlas.refresh()
-        response = RedirectResponse(done.href, _SEE_OTHER)
-        self._asked.tell(response, done.message)
-        return response, None
+        return self._asked.go(done), None
 
-    def _asked_again(self, problem: Problem, form: Mapping[str, str]) -> Response:
-        assert isinstance(self._route, Action)  # noqa: S101  # only these are posted to
-        question = self._route.ask(self._visit)  # fails where nothing is left to ask about
-        given = [
-            msgspec.structs.replace(field, value=form.get(field.name, field.value))
-            for field in question.fields
-        ]
+    def _ask(self, route: Action) -> Question:
+        # What will happen is told by what is, not by what was a moment ago.
+        self._visit.atlas.refresh()
+        question = route.ask(self._visit)
+        if self._visit.is_read_only and not question.obstacle:
+            return msgspec.structs.replace(question, obstacle=_READ_ONLY)
+        return question
+
+    def _asked_again(self, route: Action, problem: Problem, form: Mapping[str, str]) -> Response:
+        question = self._ask(route)  # fails where nothing is left to ask about
+        given = [_given(field, form) for field in question.fields]
         again = msgspec.structs.replace(question, fields=given, error=problem.message)
         return self._asked.question(again, problem.status)
 
     def _check(self) -> None:
         visit = self._visit
-        self._inquiry.objects = self._route.touches(visit)
         visit.identity.require_somewhere(self._route.role, visit.served.name)
-        visit.identity.require(self._route.role, visit.served.name, self._inquiry.objects)
+        self._require(self._route.touches(visit))
+
+    def _require(self, objects: Sequence[ObjectId]) -> None:
+        """Refuse what is not allowed with some objects; the audit log hears of them, too."""
+        visit = self._visit
+        self._inquiry.objects = [*self._inquiry.objects, *objects]
+        visit.identity.require(self._route.role, visit.served.name, objects)
+
+
+def _recorded(response: Response, failure: str | None) -> int:
+    """Return the status that the audit log hears: what goes on is not done, whatever is shown."""
+    goes_on = failure is not None and response.status_code == _SEE_OTHER
+    return UnknownOutcomeError.http_status if goes_on else response.status_code
+
+
+def _require_agreed(question: Question, form: Mapping[str, str]) -> None:
+    """Refuse what cannot be done, and what was not confirmed as the page asks for.
+
+    Raises:
+        UnsupportedError: it cannot be done.
+        InvalidInputError: something else was typed.
+    """
+    if question.obstacle:
+        raise UnsupportedError(question.obstacle)
+    if question.typed and form.get(_TYPED, "").strip() != question.typed.strip():
+        raise InvalidInputError(f"type {quote(question.typed)} to confirm: nothing was done")
+
+
+def _given(field: Field, form: Mapping[str, str]) -> Field:
+    """Return a field as it was sent; a box without its mark is not sent at all."""
+    unsent = "" if field.kind == "checkbox" else field.value
+    return msgspec.structs.replace(field, value=form.get(field.name, unsent))
+
+
+def _page_of(segments: Sequence[bytes], *, is_named: bool) -> str | None:
+    """Return the page that is meant by an address of a catalog or an object alone."""
+    if not is_named:
+        return "/"
+    match list(segments):
+        case []:
+            return "browse"
+        case [b"tables", _]:
+            return "overview"
+        case [b"namespaces", _]:
+            return "browse"
+    return None
+
+
+def _sent(request: Request) -> str:
+    """Return the path of a request, as it was sent."""
+    return f"{CATALOGS_PATH}/{raw_path(request.scope).strip(b'/').decode('ascii', 'replace')}"

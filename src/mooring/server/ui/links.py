@@ -33,21 +33,29 @@ class Links:
 
     catalog: str
 
-    def to(self, page: str, **query: str | int | None) -> str:
+    def to(self, page: str, /, **query: str | int | None) -> str:
         """Return the address of a page of the catalog, as ``trash`` or ``search``."""
         return _with(f"{CATALOGS_PATH}/{quote(self.catalog, safe='')}/{page}", query)
 
-    def table(self, table: ObjectId, page: str = "overview", **query: str | int | None) -> str:
+    def table(self, table: ObjectId, page: str = "overview", /, **query: str | int | None) -> str:
         """Return the address of a page of a table."""
         return self.to(f"tables/{_segment(table)}/{page}", **query)
 
     def namespace(
-        self, namespace: ObjectId = ROOT, page: str = "browse", **query: str | int | None
+        self, namespace: ObjectId = ROOT, page: str = "browse", /, **query: str | int | None
     ) -> str:
         """Return the address of a page of a namespace."""
         if namespace.is_root:
             return self.to(page, **query)
         return self.to(f"namespaces/{_segment(namespace)}/{page}", **query)
+
+    def transaction(self, txn_id: str) -> str:
+        """Return the address of what a transaction did."""
+        return self.to(f"transactions/{quote(txn_id, safe='')}/changes")
+
+    def run(self, run: str) -> str:
+        """Return the address of a run of a pipeline."""
+        return self.to(f"runs/{quote(run, safe='')}/details")
 
 
 def _segment(one: ObjectId) -> str:

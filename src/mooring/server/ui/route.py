@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from mooring.server.ui.view import Attachment, Done, Question, View
     from mooring.server.ui.visit import Visit
 
-__all__ = ["Action", "Page", "Picture", "Route", "everything", "its_namespace", "its_table", "seen"]
+__all__ = [
+    "Action",
+    "Page",
+    "Picture",
+    "Route",
+    "everything",
+    "its_namespace",
+    "its_table",
+    "nothing_more",
+    "seen",
+]
 
 
 def its_table(visit: Visit) -> Sequence[ObjectId]:
@@ -30,6 +40,11 @@ def its_namespace(visit: Visit) -> Sequence[ObjectId]:
 
 def seen(_: Visit) -> Sequence[ObjectId]:
     """Ask for nothing more: what may not be seen is left out of the page."""
+    return []
+
+
+def nothing_more(_: Visit, __: Mapping[str, str]) -> Sequence[ObjectId]:
+    """Ask for no role beyond what the path names."""
     return []
 
 
@@ -96,11 +111,16 @@ class Action(_Addressed):
         role: Who may do it.
         ask: Says what will happen, and asks for what is needed.
         perform: Does it, with the fields of the form.
+        also: What else the role is needed for, by the fields of the form.
+        goes_on: Where to look for what comes of it while it takes longer than a browser waits;
+            None where it hardly ever does.
     """
 
     role: Role = Role.WRITER
     ask: Callable[[Visit], Question]
     perform: Callable[[Visit, Mapping[str, str]], Done]
+    also: Callable[[Visit, Mapping[str, str]], Sequence[ObjectId]] = nothing_more
+    goes_on: Callable[[Visit], Done] | None = None
 
 
 Route: TypeAlias = Page | Picture | Action

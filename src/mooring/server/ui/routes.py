@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.server.addresses import match_path
 from mooring.server.ui.actions import ACTIONS
 from mooring.server.ui.activity import ACTIVITY
 from mooring.server.ui.browse import BROWSE
@@ -37,19 +38,7 @@ def find_route(segments: Sequence[bytes]) -> tuple[Route, Mapping[str, bytes]] |
         segments: The path below the catalog, in parts, without the ending of a twin.
     """
     for route in ROUTES:
-        path = _match(route.segments, segments)
+        path = match_path(route.segments, segments)
         if path is not None:
             return route, path
     return None
-
-
-def _match(template: Sequence[str], sent: Sequence[bytes]) -> Mapping[str, bytes] | None:
-    if len(template) != len(sent):
-        return None
-    values: dict[str, bytes] = {}
-    for name, segment in zip(template, sent, strict=True):
-        if name.startswith("{"):
-            values[name.strip("{}")] = segment
-        elif name.encode() != segment:
-            return None
-    return values

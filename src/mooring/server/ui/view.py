@@ -31,8 +31,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
         label: What it is.
         value: What stands in it.
         hint: What to know about it.
-        kind: ``text``, ``number``, ``checkbox``, ``select`` or ``textarea``.
-        choices: Of a selection: the values with their labels.
+        kind: ``text``, ``number``, ``checkbox``, ``select``, ``textarea`` or ``hidden``.
+        choices: Of a selection, the values with their labels; of a text, what is suggested.
         required: Whether it must be filled in.
     """
 
@@ -52,6 +52,10 @@ class Question(View, frozen=True, kw_only=True):
         title: What is to be done, with which object: ``Drop a$b?``.
         explanation: What will happen, and how it can be undone, a sentence each.
         warning: What cannot be undone; empty where all can.
+        listed: Some of what it is about, by name.
+        listed_as: What those are.
+        obstacle: Why it cannot be done; empty where it can. Then nothing is asked for.
+        instead: What else can be done, with where.
         fields: What is asked for.
         submit: What the button says.
         is_destructive: Whether the button looks like it.
@@ -63,6 +67,10 @@ class Question(View, frozen=True, kw_only=True):
     title: str
     explanation: list[str] = []
     warning: str = ""
+    listed: list[str] = []
+    listed_as: str = ""
+    obstacle: str = ""
+    instead: list[tuple[str, str]] = []
     fields: list[Field] = []
     submit: str
     is_destructive: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,11 @@ from mooring.server.addresses import parse_id
 from mooring.server.catalogs import MooringCatalog
 from mooring.server.mooring.kinds import kind_of
 from mooring.server.roles import Role
+from mooring.server.ui.command_lines import catalog_words, command_line
 from mooring.server.ui.links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mooring.namespace.api import Backend
     from mooring.server.catalogs import Served
@@ -79,8 +79,14 @@ class Visit:
 
     @property
     def catalog(self) -> Catalog:
-        """The same, as people use it from Python."""
-        return Catalog(self.backend, f"catalog '{self.served.name}'")
+        """The same, as people use it from Python; jobs can open it again elsewhere.
+
+        Raises:
+            UnsupportedError: it is no catalog of Mooring's.
+        """
+        backend, served = self.backend, self.served
+        assert isinstance(served, MooringCatalog)  # noqa: S101  # others have no backend
+        return Catalog(backend, served.catalog.uri, served.catalog.options)
 
     @property
     def table(self) -> ObjectId:
@@ -154,10 +160,7 @@ class Visit:
     @property
     def is_read_only(self) -> bool:
         """Whether nobody may change anything: it is no catalog of Mooring's, or opened so."""
-        if not isinstance(self.served, MooringCatalog):
-            return True
-        # Not by asking whether it is writable: that may write.
-        return bool(getattr(self.served.catalog.backend, "read_only", False))
+        return self.served.is_read_only or not isinstance(self.served, MooringCatalog)
 
     # -- how others get there ----------------------------------------------------------------------
 
@@ -178,7 +181,11 @@ class Visit:
         """Whether whoever looks may know where the catalog lies: admins of all of it may."""
         return self.identity.may(Role.ADMIN, self.served.name)
 
-    def cli(self, *words: str) -> str:
-        """Return a command that does something with this catalog."""
-        uri = self.direct_uri or self.remote_uri
-        return shlex.join(["mooring", "-c", uri, *words])
+    def cli(self, *words: str, names: Sequence[str] = ()) -> str:
+        """Return a command that does something with this catalog, from any directory.
+
+        Args:
+            words: The command and its options.
+            names: What follows them; one that begins with a dash is no option.
+        """
+        return command_line([*catalog_words(self), *words], *names)

@@ -96,7 +96,7 @@ document.addEventListener("keydown", (event) => {
 
 function guard(input) {
   const button = input.form?.querySelector("button");
-  const look = () => { button.disabled = input.value.trim() !== input.dataset.typed; };
+  const look = () => { button.disabled = input.value.trim() !== input.dataset.typed.trim(); };
   input.addEventListener("input", look);
   look();
 }
