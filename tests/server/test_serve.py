@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import mooring
 from mooring.cli.app import app
-from mooring.cli.served_catalogs import wanted_catalogs
+from mooring.cli.served_catalogs import DEFAULT_NAME, wanted_catalogs
 from mooring.cli.session import Flags, Session
 from mooring.errors import InvalidInputError
 from mooring.server.access_log import Access, write_access
@@ -174,12 +174,16 @@ def test_options_that_contradict_each_other_are_refused(lake):
 
 
 def test_catalogs_are_wanted_by_name(lake, monkeypatch):
-    def names(*given: str, uri: str | None = None) -> dict[str, str]:
-        return {one.name: one.shown for one in wanted_catalogs(Session(Flags()), uri, given, "x")}
+    def names(*given: str, uri: str | None = None, name: str = "x") -> dict[str, str]:
+        wanted = wanted_catalogs(Session(Flags()), uri, given, name)
+        return {one.name: one.shown for one in wanted}
 
     monkeypatch.setenv("MOORING_CATALOG", "/of/the/environment")
     assert names() == {"x": "/of/the/environment"}
-    assert names("a=/one", "b=metastore+/two") == {"a": "/one", "b": "metastore+/two"}
+    two = {"a": "/one", "b": "metastore+/two"}
+    assert names("a=/one", "b=metastore+/two", name=DEFAULT_NAME) == two
+    with pytest.raises(InvalidInputError, match="--name x is of no use"):
+        names("a=/one", "b=metastore+/two")
     assert names("a=/one", uri="/main") == {"x": "/main", "a": "/one"}
     assert names("./a=/one", "a=s3://u:p@b/c?d=e") == {"x": "./a=/one", "a": "s3://****@b/c?d=e"}
     assert names("/main", uri="/main") == {"x": "/main"}

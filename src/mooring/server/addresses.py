@@ -25,6 +25,7 @@ __all__ = [
     "parse_id",
     "raw_path",
     "read_delimiter",
+    "read_number",
     "read_pairs",
     "read_query",
     "split_catalog",
@@ -32,6 +33,7 @@ __all__ = [
 
 _VERSION = b"v1"
 _MOST_PARAMETERS = 64
+_MOST_DIGITS = 18  # of any number; long ones take long to read
 
 
 def raw_path(scope: Scope) -> bytes:
@@ -104,6 +106,27 @@ def read_query(text: bytes) -> dict[str, str]:
         InvalidInputError: they cannot be read.
     """
     return dict(read_pairs(text))
+
+
+def read_number(
+    query: Mapping[str, str], name: str, *, least: int | None = None, most: int | None = None
+) -> int | None:
+    """Read a parameter that is a whole number; None where it is not given.
+
+    Raises:
+        InvalidInputError: it is none, or not within its bounds.
+    """
+    text = query.get(name)
+    if text is None:
+        return None
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+        raise InvalidInputError(f"parameter '{name}' is a whole number, not {quote(text)}")
+    value = int(text)
+    if (least is not None and value < least) or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInputError(f"parameter '{name}' is {bounds}, not {value}")
+    return value
 
 
 def read_delimiter(given: str | None) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from mooring.errors import InvalidInputError, InvalidNameError, UnsupportedError
+from mooring.errors import InvalidNameError, UnsupportedError
 from mooring.identifiers import ROOT, ObjectId, quote
-from mooring.server.addresses import parse_id
+from mooring.server.addresses import parse_id, read_number
 from mooring.server.mooring.kinds import kind_of, name_kind
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ __all__ = ["MOST", "Call", "Whole"]
 
 # So many entries of a listing may be asked for.
 MOST = 10_000
-_MOST_DIGITS = 18  # of any number that is asked for; long ones take long to read
 
 
 class _Standing(Protocol):
@@ -149,16 +148,7 @@ class Call:
         Raises:
             InvalidInputError: it is none, or not within its bounds.
         """
-        text = self.query.get(name)
-        if text is None:
-            return None
-        digits = text.removeprefix("-")
-        if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
-            raise InvalidInputError(f"parameter '{name}' is a whole number, not {quote(text)}")
-        value = int(text)
-        if (least is not None and value < least) or (most is not None and value > most):
-            raise InvalidInputError(f"parameter '{name}' is from {least} to {most}, not {value}")
-        return value
+        return read_number(self.query, name, least=least, most=most)
 
     def _parse(self, text: str) -> ObjectId:
         return parse_id(text, self.delimiter, self.served.levels)

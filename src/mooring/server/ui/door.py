@@ -22,7 +22,7 @@ from mooring.server.ui.answers import Answers, wants_html
 from mooring.server.ui.assets import ASSETS_PATH, serve_asset
 from mooring.server.ui.headers import PAGE_HEADERS
 from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH, LOGOUT_PATH, Links
-from mooring.server.ui.session import SEAL_FIELD, is_same_origin
+from mooring.server.ui.session import SEAL_FIELD, is_led_by_others, is_same_origin
 from mooring.server.ui.view import View
 from mooring.server.welcome import astray, welcome
 from mooring.server.work import Lane
@@ -139,6 +139,10 @@ class Door:
             return await self._enter(request)
         shown = request.query_params.get("token", "")
         after = _own_path(request.query_params.get("next", "/"))
+        if shown and is_led_by_others(request):
+            # Else others could have somebody work in their name without noticing.
+            why = "another web page led here with a token: log in with your own"
+            return self._door(request, Login(next=after, error=why), 403)
         if shown:
             return await self._let_in(request, shown, after)
         return self._door(request, Login(next=after))
@@ -211,7 +215,10 @@ class Door:
 
 def _own_path(wanted: str) -> str:
     """Return an address of this server; the first page for any other."""
-    parts = urlsplit(wanted)
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:  # no address at all
+        return "/"
     is_own = not parts.scheme and not parts.netloc and wanted.startswith("/")
     # Browsers read a backslash as a slash, and two slashes begin another host.
     return wanted if is_own and wanted[1:2] not in {"/", "\\"} and wanted.isprintable() else "/"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mooring.server.roles import Identity
     from mooring.server.service import Service
 
-__all__ = ["SEAL_FIELD", "Sessions"]
+__all__ = ["SEAL_FIELD", "Sessions", "is_led_by_others", "is_same_origin", "is_secure"]
 
 SEAL_FIELD = "seal"
 _PURPOSE = "form"
@@ -116,6 +116,15 @@ def is_secure(request: Request) -> bool:
 def is_same_origin(request: Request) -> bool:
     """Whether a form was sent by a page of this very server."""
     fetched = request.headers.get("sec-fetch-site", "same-origin")
-    # By the host alone: a proxy before the server may speak another scheme.
-    sender = urlsplit(request.headers.get("origin", "")).netloc
-    return fetched == "same-origin" and sender == request.headers.get("host", "")
+    try:
+        # By the host alone: a proxy before the server may speak another scheme.
+        sender = urlsplit(request.headers.get("origin", "")).netloc
+    except ValueError:  # no browser says such a thing
+        return False
+    is_own = bool(sender) and sender == request.headers.get("host", "")
+    return fetched == "same-origin" and is_own
+
+
+def is_led_by_others(request: Request) -> bool:
+    """Whether a link or a script of another page led a browser here, as far as it tells."""
+    return request.headers.get("sec-fetch-site", "none") in {"cross-site", "same-site"}

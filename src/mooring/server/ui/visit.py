@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from mooring.catalog import Catalog
 from mooring.config import mask_uris
-from mooring.errors import InvalidInputError, InvalidNameError
-from mooring.identifiers import ROOT, ObjectId, quote
-from mooring.server.addresses import parse_id
+from mooring.errors import InvalidNameError
+from mooring.identifiers import ROOT, ObjectId
+from mooring.server.addresses import parse_id, read_number
 from mooring.server.catalogs import MooringCatalog
 from mooring.server.mooring.kinds import kind_of
 from mooring.server.roles import Role
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mooring.table import Table
 
 __all__ = ["Visit"]
-
-_MOST_DIGITS = 18  # long numbers take long to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +132,9 @@ class Visit:
         Raises:
             InvalidInputError: it is none, or not within its bounds.
         """
-        text = self.query.get(name, "").strip()
-        if not text:
-            return None
-        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
-            raise InvalidInputError(f"'{name}' is a whole number, not {quote(text)}")
-        value = int(text)
-        if value < least or (most is not None and value > most):
-            to = "" if most is None else f" to {most}"
-            raise InvalidInputError(f"'{name}' is from {least}{to}, not {value}")
-        return value
+        # A field of a form that is left empty is sent, too.
+        given = {key: text for key, value in self.query.items() if (text := value.strip())}
+        return read_number(given, name, least=least, most=most)
 
     # -- what is allowed ---------------------------------------------------------------------------
 

@@ -200,7 +200,7 @@ class _Maker:
         properties = self._properties()
         trouble = visit.atlas.trouble
         return NamespaceView(
-            cli=visit.cli("ls", *([str(at)] if at.names else [])),
+            cli=visit.cli("ls", names=[str(at)] if at.names else []),
             id=list(at.names),
             description=_description(properties),
             properties=properties,

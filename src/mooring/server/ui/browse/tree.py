@@ -77,7 +77,7 @@ def show_tree(visit: Visit) -> TreeView:
     maker = _Maker(visit, sight, namespace)
     branches, more = maker.inside(namespace, _MOST_OPENED, _MOST_OPENED)
     return TreeView(
-        cli=visit.cli("ls", *([str(namespace)] if namespace.names else [])),
+        cli=visit.cli("ls", names=[str(namespace)] if namespace.names else []),
         id=list(namespace.names),
         branches=branches,
         more=more,
