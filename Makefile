@@ -64,7 +64,7 @@ browser: setup
 	@$(BIN)/python -m tests.ui.browser.chromium
 
 test-ui: browser ## Test the pages in Chromium; build/screens keeps a picture of each
-	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m browser
+	@$(BIN)/pytest tests/ui/browser -q -n 2 --dist loadgroup
 
 lint: setup ## Check style, formatting, types and import boundaries
 	@$(BIN)/ruff check .

@@ -240,7 +240,7 @@ def test_changes_are_read_once(lake, write):
     assert second.record.inputs[0].version["after"] == 2
     assert rows_of(lake, "shop$seen") == [(1, "a"), (2, "b"), (3, "c")]
     repeated, _ = do(lake, again=True)
-    assert repeated.record.inputs[0].shown == "positions 3 to 3"
+    assert repeated.record.inputs[0].shown == "position 3"
     assert rows_of(lake, "shop$seen") == [(1, "a"), (2, "b"), (3, "c"), (3, "c")]
 
 
@@ -260,7 +260,7 @@ def test_rows_that_were_replaced_are_no_changes_and_are_passed_over_on_demand(la
     with pytest.raises(InvalidInputError, match=r"line 2, .*replaced at position 2.*'after: 2'"):
         do(lake)
     report, _ = do(lake, write("pipeline.yaml", text.replace("news}", "news, after: 2}")))
-    assert report.record.inputs[0].shown == "positions 3 to 3"
+    assert report.record.inputs[0].shown == "position 3"
     assert rows_of(lake, "shop$seen") == [(1,), (3,)]
 
 

@@ -126,7 +126,7 @@ def test_sources_of_all_kinds_and_only_new_changes(spark, lake, two):
     assert visible(lake) == ([(1, 10), (3, 30)], ALL)
     ChangeTable(lake, "shop$news").upsert([{"id": 4, "what": "d"}])
     report = do(spark, lake, two)
-    assert [one.shown for one in report.record.inputs][-1] == "positions 3 to 3"
+    assert [one.shown for one in report.record.inputs][-1] == "position 3"
     assert visible(lake)[1] == sorted([*ALL, (1, "old"), (4, "upsert3"), (7, "lance")])
     again = do(spark, lake, two)
     assert not again.is_new

@@ -77,7 +77,7 @@ def test_purge_needs_the_name_typed_and_keeps_the_table_without(lake):
     for typed in ("", "other", name.upper()):
         response = site.act(f"tables/{name}/purge", typed=typed)
         assert response.status_code == 400
-        assert f"type '{name}' to confirm: nothing was done" in text_of(response.text)
+        assert f"Type '{name}' to confirm: nothing was done" in text_of(response.text)
     assert isinstance(catalog.table_status(name), SoftDeleted)
 
 

@@ -40,6 +40,7 @@ OTHER_SITES = [
     {"origin": "http://evil.example"},
     {"origin": "null"},
     {"origin": ""},
+    {"origin": "http://["},
     {"origin": BASE, "sec-fetch-site": "cross-site"},
     {"origin": BASE, "sec-fetch-site": "same-site"},
     {"origin": "http://127.0.0.1:9999"},

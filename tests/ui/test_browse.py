@@ -163,9 +163,49 @@ def test_many_tables_are_shown_page_by_page(tmp_path, monkeypatch):
         assert site.json("namespaces/n/browse", page="99")["page"] == 3
 
 
-def test_an_empty_catalog_says_how_to_begin(tmp_path):
-    with Site(mooring.connect(tmp_path / "new")) as site:
+@pytest.mark.parametrize("scheme", ["", "metastore+"])
+def test_an_empty_catalog_says_how_to_begin(tmp_path, scheme):
+    catalog = mooring.connect(f"{scheme}{tmp_path / 'new'}")
+    with Site(catalog) as site:
         assert "This catalog is empty" in text_of(site.page("browse"))
+        lines = site.json("browse")["beginnings"]
+        assert "table create --from=orders.parquet" in lines["CLI"]
+        exec(lines["Python"], {})  # noqa: S102  # what people are to copy must work
+        table = wait_for(lambda: site.json("browse")["tables_below"])
+        assert table == 1
+        assert site.json("browse")["beginnings"] == {}
+
+
+def test_an_empty_namespace_shows_readers_no_lines_that_they_may_not_run(lake):
+    settings = ServerSettings(clients=(Client.of("ben", "s", Grant(Role.READER)),))
+    with Site(lake, settings, token="ben:s") as site:
+        assert site.json("namespaces/مبيعات/browse")["beginnings"] == {}
+        assert "This namespace is empty." in text_of(site.page("namespaces/مبيعات/browse"))
+
+
+def test_the_first_page_has_the_tables_that_were_written_last(site):
+    recent = wait_for(lambda: len(found := site.json("browse")["recent"]) == 2 and found)
+    assert [one["id"] for one in recent] == [["sales", "small"], ["sales", "orders"]]
+    assert [one["rows"] for one in recent] == [2, 7]
+    assert "Written last sales$small" in " ".join(text_of(site.page("browse")).split()).replace(
+        "Table Rows Size Last written ", ""
+    )
+
+
+def test_a_reader_is_told_of_no_recent_table_that_they_may_not_read(lake):
+    grant = Grant(Role.READER, "default", ObjectId(("sales", "orders")))
+    settings = ServerSettings(clients=(Client.of("ben", "s", grant),))
+    with Site(lake, settings, token="ben:s") as site:
+        wait_for(lambda: site.json("namespaces/sales/browse")["tables"][0]["is_known"])
+        recent = wait_for(lambda: site.json("browse")["recent"])
+        assert [one["id"] for one in recent] == [["sales", "orders"]]
+
+
+def test_tables_without_data_say_so_in_a_few_words(site):
+    def lack():
+        return site.json("namespaces/sales$eu/browse")["tables"][0]["lack"]
+
+    assert wait_for(lack) == "no data yet"
 
 
 # -- kinds of catalogs -------------------------------------------------------------------------

@@ -133,19 +133,34 @@ def test_a_token_in_the_address_lets_in_and_leaves_the_address(lake):
         "javascript:alert(1)",
         "evil",
         "/\n",
+        "//[",
+        "http://[::1",
     ],
 )
 def test_nobody_is_sent_to_another_site(lake, wanted):
     with Site(lake, ASKS) as site:
+        assert site.get("/login", params={"next": wanted}).status_code == 200
         entered = site.post("/login", token="ada:s3cret", next=wanted)
         assert entered.headers["location"] == "/"
 
 
 def test_another_site_cannot_log_somebody_in(lake):
     with Site(lake, ASKS) as site:
-        response = site.post("/login", origin="https://evil.example", token="ada:s3cret")
+        for origin in ("https://evil.example", "http://[", "null"):
+            response = site.post("/login", origin=origin, token="ada:s3cret")
+            assert response.status_code == 403
+            assert "set-cookie" not in response.headers
+
+
+@pytest.mark.parametrize("whence", ["cross-site", "same-site"])
+def test_a_link_on_another_site_logs_nobody_in(lake, whence):
+    with Site(lake, ASKS) as site:
+        response = site.get("/login?token=ben:hidden", headers={"sec-fetch-site": whence})
         assert response.status_code == 403
         assert "set-cookie" not in response.headers
+        assert "log in with your own" in text_of(response.text)
+        opened = site.get("/login?token=ada:s3cret", headers={"sec-fetch-site": "none"})
+        assert opened.status_code == 303
 
 
 def test_logging_out_ends_it(lake):

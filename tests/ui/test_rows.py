@@ -100,6 +100,15 @@ def test_a_filter_leaves_rows_and_tells_how_many(site):
         ("name", "does not return a boolean"),
         ("id = 'x'", "could not convert"),
         (f"{ATTACK}", "does not parse"),
+        ("repeat(name, 2000000000) = 'x'", "values of any length by repeat"),
+        ("lpad(name, id * 1000000) = 'x'", "values of any length by lpad"),
+        ('REPEAT (repeat(name, 1000), 1000) = "name"', "values of any length by repeat"),
+        (f"replace(replace(name, 'w', '{'w' * 90}'), 'w', '{'w' * 90}') = 'x'", "by replace"),
+        ("encode(" * 12 + "name" + ", 'hex')" * 12 + " = 'x'", "values of any length by encode"),
+        ("array_length(range(1, 10000000000)) > id", "values of any length by range"),
+        # Nobody may be kept waiting by what a message repeats.
+        (f"regexp_like(name, '{'(' * 900}')", "nclosed group"),
+        (f"id = '{'( ' * 3000}{' ' * 9000}'", "could not convert"),
     ],
 )
 def test_a_wrong_filter_is_told_beside_the_box_and_kept(site, where, told):
@@ -112,6 +121,13 @@ def test_a_wrong_filter_is_told_beside_the_box_and_kept(site, where, told):
     assert view["where"] == where.strip()
     assert view["error"]
     assert view["rows"] == []
+
+
+def test_a_filter_may_make_values_of_a_length_that_it_names(site):
+    view = site.json("tables/whales/rows", where="lpad(name, 10, '-') = '---whale 7'")
+    assert ids(view) == [7]
+    where = "replace(replace(name, 'whale', 'w'), ' ', '-') = 'w-8'"
+    assert ids(site.json("tables/whales/rows", where=where)) == [8]
 
 
 def test_columns_are_chosen_by_name_whatever_they_are_called(site):

@@ -165,6 +165,11 @@ class TestVectors:
             _, top, _, height, _ = path.replace("h", " ").replace("v", " ").split(" ")
             assert -0.01 <= float(top) <= float(top) + float(height) <= picture.height + 0.01
 
+    def test_a_length_that_no_number_has_is_none(self):
+        found = summarize(np.array([1e308, -1e308, 1e308]))
+        assert (found.norm, found.least, found.most) == (None, -1e308, 1e308)
+        assert "huge" in found.label
+
     def test_numbers_that_are_none_are_told(self):
         found = cell([1.0, float("nan"), None], pa.list_(pa.float32(), 3))
         assert found.vector.norm is None

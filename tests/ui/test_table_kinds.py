@@ -16,7 +16,7 @@ import mooring
 from mooring.cli.app import app
 from mooring.server.background_settings import BackgroundSettings
 from mooring.server.settings import ServerSettings
-from mooring.server.ui.table.type_words import say_type
+from mooring.server.ui.type_words import say_type
 from tests.lakes import DISK, MANIFEST_DISK
 from tests.own_server import run_server
 from tests.ui.site import Site, text_of

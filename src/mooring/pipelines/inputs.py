@@ -173,6 +173,8 @@ class ChangesInput:
         """Tell the version to people."""
         if self.after >= self.position:
             return f"nothing after position {self.after}"
+        if self.after + 1 == self.position:
+            return f"position {self.position}"
         return f"positions {self.after + 1} to {self.position}"
 
 

@@ -104,7 +104,7 @@ _RAISED = re.compile(
 _SEALED = "cannot be written by this version of Lance"
 # Where in Lance's own source it failed, and dumps of whole schemas, help nobody.
 _NOISE = re.compile(
-    r",? (location: )?/\S+\.rs:\d+:\d+.*|:?\s+Schema \{.*|([(\[]+[\w, ]*)+\{ .*", re.DOTALL
+    r",? (location: )?/\S+\.rs:\d+:\d+.*|:?\s+Schema \{.*|[(\[][\w, (\[]*\{ .*", re.DOTALL
 )
 # A name in the middle of such a dump.
 _NAMED = re.compile(
@@ -115,6 +115,8 @@ _PREFIX = re.compile(
     r"^(Invalid user input|LanceError\(\w+\)|External error|Schema error"
     r"|C Data interface error: Invalid): "
 )
+# Messages repeat what a caller wrote, and nobody else's request waits while a long one is read.
+_LONGEST = 8_000
 _OURS = (ValueError, TypeError, KeyError, NotImplementedError, OSError, RuntimeError)
 
 
@@ -160,15 +162,23 @@ def translated(what: str) -> Iterator[None]:
         # A panic of Lance is no Exception, and has no class that could be named.
         if type(exc).__name__ != _PANIC:
             raise
-        msg = f"{what}: Lance has no way to do what is asked, and gave up: {_tidy(str(exc))}"
+        why = _tidy(_shorten(str(exc)))
+        msg = f"{what}: Lance has no way to do what is asked, and gave up: {why}"
         raise InvalidInputError(msg) from exc
 
 
 def _text(failure: Exception) -> str:
     """Return what a failure says; some of Lance's come in pieces."""
     if len(failure.args) > 1 and all(isinstance(part, str) for part in failure.args):
-        return "".join(failure.args)
-    return str(failure)
+        return _shorten("".join(failure.args))
+    return _shorten(str(failure))
+
+
+def _shorten(text: str) -> str:
+    """Leave out the middle of a long message: what it means stands at its beginning or end."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def _tidy(text: str) -> str:

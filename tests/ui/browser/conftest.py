@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -13,6 +13,7 @@ from mooring.server.settings import Client, ServerSettings
 from tests.own_server import run_server
 from tests.ui.browser.axe import find_axe
 from tests.ui.browser.chromium import run_chromium
+from tests.ui.browser.looks import LOOKS
 from tests.ui.browser.reader import looking
 from tests.ui.harbour import known_in, make_harbour, make_listing, make_manifest
 
@@ -63,6 +64,26 @@ def served(lakes):
     }
     with run_server(catalogs) as base:
         yield base
+
+
+@pytest.fixture(scope="session")
+def _windows(browser, served):
+    """Opened once, as that takes longer than most pages."""
+    with ExitStack() as stack:
+        yield {
+            look: stack.enter_context(looking(browser, served, **how))
+            for look, how in LOOKS.items()
+        }
+
+
+@pytest.fixture
+def windows(_windows):
+    """Those who look at the harbour in light, in dark and on a phone."""
+    for one in _windows.values():
+        one.troubles.clear()
+    yield _windows
+    for one in _windows.values():
+        one.troubles.clear()
 
 
 @pytest.fixture

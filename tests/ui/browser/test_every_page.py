@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.addresses import ACTIONS, PAGES, address_of
-from tests.ui.browser.axe import find_problems
-from tests.ui.browser.reader import DESK, PHONE, looking
-
-ROUTES = [*PAGES, *ACTIONS]
-LOOKS = {
-    "light": {"viewport": DESK, "color_scheme": "light"},
-    "dark": {"viewport": DESK, "color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "color_scheme": "light", "is_mobile": True, "has_touch": True},
-}
+from tests.ui.addresses import PAGES, address_of
+from tests.ui.browser.looks import LOOKS, require_for_everybody
+from tests.ui.browser.reader import looking
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -27,26 +20,20 @@ def test_the_door_the_first_page_and_errors_are_for_everybody(browser, served, g
         ):
             reader.go(path, status=status)
             reader.keep(f"{name}-{look}")
-            assert not reader.scrolls_sideways, name
-            assert find_problems(reader.page, axe) == [], name
+            require_for_everybody(reader, axe, name)
     with guarded("writer", **LOOKS[look]) as reader:
         reader.go("tables/port%24ships/overview")
         reader.keep(f"TableOfWriter-{look}")
-        assert not reader.scrolls_sideways
-        assert find_problems(reader.page, axe) == []
+        require_for_everybody(reader, axe, look)
         reader.page.get_by_role("button", name="Log out").click()
         reader.page.wait_for_url("**/login*")
         reader.keep(f"Login-{look}")
-        assert find_problems(reader.page, axe) == []
+        require_for_everybody(reader, axe, look)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda one: one.name)
-def test_nobody_is_kept_out_and_nothing_leaves_the_window(browser, served, known, axe, route):
-    path = address_of(route, known)
-    for look, how in LOOKS.items():
-        with looking(browser, served, **how) as reader:
-            reader.go(path)
-            assert reader.page.locator("h1").count() == 1
-            reader.keep(f"{route.name}-{look}")
-            assert not reader.scrolls_sideways, look
-            assert find_problems(reader.page, axe) == [], look
+@pytest.mark.parametrize("route", PAGES, ids=lambda one: one.name)
+def test_nobody_is_kept_out_and_nothing_leaves_the_window(windows, known, axe, route):
+    for look, reader in windows.items():
+        reader.go(address_of(route, known))
+        reader.keep(f"{route.name}-{look}")
+        require_for_everybody(reader, axe, look)

@@ -163,7 +163,7 @@ def test_lines_to_open_a_table_are_copied(browser, served):
     with looking(browser, served, permissions=allowed) as reader:
         reader.go("tables/port%24ships/open")
         shown = reader.main.locator("pre").first.inner_text()
-        reader.main.locator("[data-copy]").first.click()
+        reader.main.locator("pre ~ [data-copy]").first.click()
         expect(reader.main.get_by_text("Copied").first).to_be_visible()
         assert reader.page.evaluate("navigator.clipboard.readText()").strip() == shown.strip()
 
@@ -193,6 +193,7 @@ def test_runs_tell_their_state_and_rows(reader):
 
 def test_what_happens_is_told_as_it_happens(master, own_lake):
     master.go("activity")
+    expect(master.main.get_by_text("Live")).to_be_visible()
     own_lake.create_table("port$arrived", [{"a": 1}])
     expect(master.main.get_by_text("arrived").first).to_be_visible()
 

@@ -144,9 +144,8 @@ class Answers:
             identity: Identity | None = await self._sessions.identify(request)
         except UnauthenticatedError:
             identity = None
-        known = {one.name for one in self._service.catalogs}
         chrome = self.chrome(request, identity)
-        back = chrome.href_of(catalog) if catalog in known else "/"
+        back = chrome.href_of(catalog) if catalog in chrome.catalogs else "/"
         view = Trouble(status=problem.status, message=mask_uris(problem.message), back=back)
         return self.html(request, "error.html", chrome, view, status=problem.status)
 

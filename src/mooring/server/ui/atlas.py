@@ -146,7 +146,7 @@ class Atlas:
         look: Future[None] = Future()
         self._under_way = look
         work = partial(self._run, look, self._changes)
-        threading.Thread(target=work, name="mooring-look").start()
+        threading.Thread(target=work, name="mooring-look", daemon=True).start()
         return look
 
     def _run(self, look: Future[None], changes: int) -> None:

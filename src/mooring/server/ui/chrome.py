@@ -166,7 +166,7 @@ def chrome_within(chrome: Chrome, visit: Visit, word: str) -> Chrome:
     return replace(
         chrome,
         visit=visit,
-        crumbs=_crumbs(visit),
+        crumbs=_crumbs(visit, has_others=len(chrome.catalogs) > 1),
         sections=[Tab(label, visit.links.to(page), page == section) for page, label in _SECTIONS],
         tabs=_tabs(visit, current) if is_table else [],
     )
@@ -184,10 +184,11 @@ def _about(visit: Visit) -> ObjectId:
     return visit.table if "table" in visit.path else visit.namespace
 
 
-def _crumbs(visit: Visit) -> list[Crumb]:
+def _crumbs(visit: Visit, *, has_others: bool) -> list[Crumb]:
     about = _about(visit)
     namespaces = about.parent if "table" in visit.path else about
-    found = [Crumb(visit.served.name, visit.links.namespace(ROOT))]
+    found = [Crumb("Catalogs", "/")] if has_others else []
+    found.append(Crumb(visit.served.name, visit.links.namespace(ROOT)))
     for level in range(1, namespaces.level + 1):
         one = ObjectId(namespaces.names[:level])
         found.append(Crumb(one.name, visit.links.namespace(one)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
 
     from mooring.identifiers import ObjectId
 
-__all__ = ["Finding", "Findings"]
+__all__ = ["Absence", "Finding", "Findings"]
 
 _MOST_NOTES = 1_000
+
+
+class Absence(StrEnum):
+    """What is not there, so that nothing can be found out."""
+
+    NONE = "none"
+    DATA = "data"
+    LANCE = "lance"
+    OTHER = "other"
 
 
 # There may be a hundred thousand; the garbage collector need not walk them.
@@ -39,6 +49,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         found_at_ms: When somebody looked.
         seen: How the catalog showed it then.
         failure: Why nothing could be found out; empty where something was.
+        lack: The same in short.
     """
 
     found_at_ms: int
@@ -51,6 +62,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     written_at_ms: int | None = None
     properties: Mapping[str, str] | None = None
     failure: str = ""
+    lack: Absence = Absence.NONE
 
 
 class Findings:
@@ -71,6 +83,11 @@ class Findings:
     def get(self, table: ObjectId) -> Finding | None:
         """Return what is known of a table; None for nothing."""
         return self._found.get(table)
+
+    def all(self) -> list[tuple[ObjectId, Finding]]:
+        """Return all that is known."""
+        with self._adding:
+            return list(self._found.items())
 
     def is_current(self, table: ObjectId, seen: SeenTable) -> bool:
         """Whether what is known of a table counts, as the catalog shows it now."""

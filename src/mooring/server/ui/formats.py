@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from mooring.clock import format_time
 
-__all__ = ["FILTERS", "NOTHING", "ago", "count", "duration", "size", "when"]
+__all__ = [
+    "FILTERS",
+    "NOTHING",
+    "ago",
+    "count",
+    "duration",
+    "iso",
+    "sentence",
+    "size",
+    "time_left",
+    "when",
+]
 
 NOTHING = "\N{EN DASH}"
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -41,9 +52,14 @@ def size(size_bytes: int | None) -> str:
     return f"{value:,.1f} {_UNITS[-1]}"
 
 
-def when(at_ms: int | None) -> str:
-    """Write a time as UTC."""
+def iso(at_ms: int | None) -> str:
+    """Write a time for programs: ``2026-01-31T23:59:59Z``."""
     return NOTHING if at_ms is None else format_time(at_ms)
+
+
+def when(at_ms: int | None) -> str:
+    """Write a time for people: ``2026-01-31 23:59:59 UTC``."""
+    return iso(at_ms).replace("T", " ").replace("Z", " UTC")
 
 
 def duration(length_ms: int) -> str:
@@ -56,6 +72,15 @@ def duration(length_ms: int) -> str:
     return f"{seconds} second{'' if seconds == 1 else 's'}"
 
 
+def time_left(length_ms: int) -> str:
+    """Say how long something still takes: to the nearest of the largest unit that fits.
+
+    A week of which a second has passed is ``7 days``, not six of them.
+    """
+    unit_ms = next((unit for unit, _ in _STEPS_MS if length_ms >= unit), _SECOND_MS)
+    return duration((length_ms + unit_ms // 2) // unit_ms * unit_ms)
+
+
 def ago(at_ms: int | None, now_ms: int) -> str:
     """Say how long ago something was, or when it will be."""
     if at_ms is None:
@@ -63,7 +88,21 @@ def ago(at_ms: int | None, now_ms: int) -> str:
     past_ms = now_ms - at_ms
     if abs(past_ms) < 5 * _SECOND_MS:
         return "just now"
-    return f"{duration(past_ms)} ago" if past_ms > 0 else f"in {duration(-past_ms)}"
+    return f"{duration(past_ms)} ago" if past_ms > 0 else f"in {time_left(-past_ms)}"
 
 
-FILTERS = {"count": count, "size": size, "when": when, "duration": duration, "ago": ago}
+def sentence(text: str) -> str:
+    """Begin a message as a sentence; a name at its beginning stays what it is."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+FILTERS = {
+    "count": count,
+    "size": size,
+    "iso": iso,
+    "when": when,
+    "duration": duration,
+    "ago": ago,
+    "sentence": sentence,
+}

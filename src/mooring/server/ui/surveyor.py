@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from mooring.clock import SystemClock
 from mooring.config import mask_uris
-from mooring.errors import MooringError
-from mooring.server.ui.findings import Finding, Findings
+from mooring.errors import MooringError, NotLanceTableError, TableNotFoundError
+from mooring.server.ui.findings import Absence, Finding, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -182,8 +182,16 @@ class Surveyor:
             if not isinstance(exc, MooringError):
                 logger.debug("table %s cannot be looked into", table, exc_info=True)
             failure = mask_uris(str(exc))
-            finding = Finding(found_at_ms=self._clock.now_ms(), seen=seen, failure=failure)
+            now_ms, lack = self._clock.now_ms(), _absence_of(exc)
+            finding = Finding(found_at_ms=now_ms, seen=seen, failure=failure, lack=lack)
         self.findings.add(table, finding)
+
+
+def _absence_of(error: Exception) -> Absence:
+    """Say in short why a table that is there cannot be looked into."""
+    if isinstance(error, NotLanceTableError):
+        return Absence.LANCE
+    return Absence.DATA if isinstance(error, TableNotFoundError) else Absence.OTHER
 
 
 def _is_other(was: Mapping[ObjectId, SeenTable], table: ObjectId, seen: SeenTable) -> bool:

@@ -10,7 +10,9 @@ import msgspec
 from mooring.errors import InvalidInputError, MooringError, NamespaceNotFoundError
 from mooring.identifiers import ObjectId, quote
 from mooring.server.roles import Role
-from mooring.server.ui.findings import Finding
+from mooring.server.ui.browse.beginnings import begin
+from mooring.server.ui.browse.recent import RecentTable, recent_tables
+from mooring.server.ui.findings import Absence, Finding
 from mooring.server.ui.index import fold
 from mooring.server.ui.sight import Sight
 from mooring.server.ui.view import View
@@ -28,6 +30,12 @@ PAGE = 200
 _DESCRIPTIONS = ("description", "comment")
 _NAME = "name"
 _ASCENDING, _DESCENDING = "asc", "desc"
+_LACKS = {
+    Absence.NONE: "cannot be read",
+    Absence.DATA: "no data yet",
+    Absence.LANCE: "not a table of Lance",
+    Absence.OTHER: "cannot be read",
+}
 _COLUMNS: Mapping[str, tuple[str, Key]] = {
     "version": ("Version", lambda one: one.version),
     "rows": ("Rows", lambda one: one.rows),
@@ -69,6 +77,7 @@ class ChildTable(msgspec.Struct, frozen=True, kw_only=True):
         written_at_ms: When it was last written.
         is_known: Whether somebody looked into it.
         failure: Why nobody could.
+        lack: The same in a few words.
     """
 
     name: str
@@ -81,6 +90,7 @@ class ChildTable(msgspec.Struct, frozen=True, kw_only=True):
     written_at_ms: int | None
     is_known: bool
     failure: str
+    lack: str
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +140,8 @@ class NamespaceView(View, frozen=True, kw_only=True):
         trash_href: Where dropped tables are.
         as_of_ms: When the catalog was seen like this.
         trouble: Why it was not seen since; empty where it was.
+        recent: The tables that were written last; of a catalog alone, where it has namespaces.
+        beginnings: How a first table is made, by the language; none where there are tables.
     """
 
     id: list[str]
@@ -158,6 +170,8 @@ class NamespaceView(View, frozen=True, kw_only=True):
     trash_href: str
     as_of_ms: int
     trouble: str
+    recent: list[RecentTable]
+    beginnings: dict[str, str]
 
 
 def show_namespace(visit: Visit) -> NamespaceView:
@@ -228,6 +242,8 @@ class _Maker:
             trash_href=visit.links.to("trash", namespace=str(at) or None),
             as_of_ms=trouble.since_ms if trouble else sight.picture.taken_at_ms,
             trouble=trouble.message if trouble else "",
+            recent=self._recent() if all_namespaces else [],
+            beginnings={} if all_tables or all_namespaces else begin(visit, at),
         )
 
     # -- what is listed ----------------------------------------------------------------------------
@@ -291,7 +307,20 @@ class _Maker:
             written_at_ms=found.written_at_ms,
             is_known=is_known,
             failure=found.failure,
+            lack=self._lack(found),
         )
+
+    def _lack(self, found: Finding) -> str:
+        if not found.failure:
+            return ""
+        if found.lack is Absence.LANCE and self._visit.kind == "metastore":
+            return "table of changes"
+        return _LACKS[found.lack]
+
+    def _recent(self) -> list[RecentTable]:
+        if not self._at.is_root or self._name or self._page > 1:
+            return []
+        return recent_tables(self._sight, self._findings, self._visit.links)
 
     # -- what stands around ------------------------------------------------------------------------
 

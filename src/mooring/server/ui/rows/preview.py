@@ -15,6 +15,7 @@ from mooring.server.ui.rows.image_kinds import HEAD_BYTES
 from mooring.server.ui.rows.values import kind_of
 from mooring.server.ui.rows.vectors import is_vector, read_vector
 from mooring.server.ui.rows.view import RowView, ShownColumn
+from mooring.server.ui.type_words import say_type
 from mooring.tables.blobs import describe_blob
 from mooring.tables.field_paths import format_path
 from mooring.tables.query import build_query
@@ -120,7 +121,7 @@ class Preview:
         own = [self.snapshot.schema.field(name) for name in self.columns]
         found = [_FOUND[name] for name in schema.names if name in _FOUND]
         return [
-            *(ShownColumn(name=name, type="float", kind="number") for name in found),
+            *(ShownColumn(name=name, type="float32", kind="number") for name in found),
             *(show_column(one, self.snapshot.blob_columns) for one in own),
         ]
 
@@ -187,7 +188,11 @@ def show_column(one: pa.Field, blobs: frozenset[str] = frozenset()) -> ShownColu
     if one.name in blobs:
         return ShownColumn(name=one.name, type="blob", kind="blob")
     kind = "vector" if is_vector(one.type) else kind_of(one.type)
-    return ShownColumn(name=one.name, type=str(one.type), kind=kind)
+    told = {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in (one.metadata or {}).items()
+    }
+    return ShownColumn(name=one.name, type=say_type(one.type, told), kind=kind)
 
 
 def read_one(snapshot: Snapshot, column: str, row: int) -> pa.Scalar:

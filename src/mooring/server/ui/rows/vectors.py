@@ -46,7 +46,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """The same in words, for whoever sees no picture."""
         if self.norm is None:
-            return f"vector of {self.dims:,} numbers, some of them not finite"
+            return f"vector of {self.dims:,} numbers, some of them huge or not finite"
         return (
             f"vector of {self.dims:,} numbers from {self.least:.{_DIGITS}g} to"
             f" {self.most:.{_DIGITS}g}, norm {self.norm:.{_DIGITS}g}"
@@ -107,7 +107,7 @@ def summarize(numbers: npt.NDArray[np.float64]) -> Vector:
     finite = bool(np.isfinite(numbers).all())
     return Vector(
         dims=len(numbers),
-        norm=_finite(float(np.linalg.norm(numbers))) if finite else None,
+        norm=_norm(numbers) if finite else None,
         least=float(numbers.min()) if finite else None,
         most=float(numbers.max()) if finite else None,
         levels=_levels(np.nan_to_num(numbers, posinf=0.0, neginf=0.0)),
@@ -138,5 +138,8 @@ def _levels(numbers: npt.NDArray[np.float64]) -> list[float]:
     return [float(f"{part[np.abs(part).argmax()]:.4g}") for part in parts]
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _norm(numbers: npt.NDArray[np.float64]) -> float | None:
+    """Return the length of a vector; None where no number is as large."""
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(numbers))
+    return length if math.isfinite(length) else None

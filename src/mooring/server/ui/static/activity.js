@@ -77,6 +77,8 @@ class Live {
     this.say("live");
     // Another watcher counts otherwise: nobody knows what happened in between.
     if (this.last && id && id.split("-")[0] !== this.last.split("-")[0]) this.miss();
+    // Nobody watched when the page was made: what happened since then is only told by transactions.
+    if (!this.last && !new URL(this.bar.dataset.stream, location.href).searchParams.has("after")) this.lookSoon();
     if (id) this.last = id;
   }
 

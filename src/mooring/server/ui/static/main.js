@@ -18,8 +18,15 @@ const words = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 export function tellTime(atMs) {
   const passedS = (atMs - Date.now()) / 1000;
   if (Math.abs(passedS) < 5) return "just now";
-  const [unit, lengthS] = UNITS.find(([, s]) => Math.abs(passedS) >= s) ?? UNITS.at(-1);
-  return words.format(Math.trunc(passedS / lengthS), unit);
+  if (passedS < 0) return words.format(...inUnits(passedS, Math.trunc));
+  // A week of which a second has passed is seven days, not six of them.
+  const [number, , lengthS] = inUnits(passedS, Math.round);
+  return words.format(...inUnits(number * lengthS, Math.round));
+}
+
+function inUnits(seconds, cut) {
+  const [unit, lengthS] = UNITS.find(([, s]) => Math.abs(seconds) >= s) ?? UNITS.at(-1);
+  return [cut(seconds / lengthS), unit, lengthS];
 }
 
 export function tellTimes(within = document) {
@@ -101,6 +108,23 @@ function guard(input) {
   look();
 }
 
+// -- finding rows of a table that is on the page already ------------------------------------------
+
+function sift(box) {
+  const input = box.querySelector("input");
+  const rows = [...document.getElementById(box.dataset.sift).tBodies[0].rows];
+  const texts = rows.map((row) => row.cells[0].textContent.toLowerCase() + " " + (row.cells[1]?.textContent ?? "").toLowerCase());
+  input.addEventListener("input", () => {
+    const wanted = input.value.trim().toLowerCase();
+    let found = 0;
+    rows.forEach((row, at) => {
+      row.hidden = !texts[at].includes(wanted);
+      if (!row.hidden) found += 1;
+    });
+    box.querySelector("small").textContent = wanted ? `${found.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
+  });
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
   if (button) copy(button);
@@ -120,8 +144,16 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
 document.querySelector("#theme")?.addEventListener("click", turnTheme);
+document.querySelector("#show-keys")?.addEventListener("click", KEYS["?"]);
 for (const input of document.querySelectorAll("input[data-typed]")) guard(input);
+for (const box of document.querySelectorAll("[data-sift]")) sift(box);
 const search = document.querySelector("#search");
 if (search) showFound(search);
+// On a phone, not all tabs fit.
+for (const one of document.querySelectorAll(".sections [aria-current], .tabs [aria-current]")) {
+  // The bar alone is moved: the page stays at its top.
+  const bar = one.parentElement;
+  bar.scrollLeft = Math.max(0, one.offsetLeft + one.offsetWidth - bar.offsetLeft - bar.clientWidth);
+}
 tellTimes();
 setInterval(tellTimes, LATER_MS);

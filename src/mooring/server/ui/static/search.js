@@ -34,7 +34,7 @@ function rest(found) {
 
 function unknown(found) {
   if (found.known_columns >= found.tables) return "";
-  return ` Columns of ${MANY.format(found.known_columns)} of ${MANY.format(found.tables)} tables are known so far.`;
+  return `. Columns of ${MANY.format(found.known_columns)} of ${MANY.format(found.tables)} tables are known so far`;
 }
 
 export function showFound(input) {

@@ -10,7 +10,7 @@ import msgspec
 from mooring.changes.partition_figures import PartitionFigures, partition_figures
 from mooring.config import mask_uris
 from mooring.server.ui.table.schema import Column
-from mooring.server.ui.table.type_words import is_vector, say_type
+from mooring.server.ui.type_words import is_vector, say_type
 
 if TYPE_CHECKING:
     from mooring.changes.definition import Definition

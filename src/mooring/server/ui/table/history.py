@@ -30,6 +30,8 @@ _WORDS = {
     "protect": "protected",
     "unprotect": "no longer protected",
     "restore": "restored",
+    "update": "properties changed",
+    "delete": "deleted",
 }
 
 

@@ -19,6 +19,7 @@ from mooring.server.ui.table.subject import (
     TableView,
     find_subject,
 )
+from mooring.server.ui.versions.operations import mark_of
 from mooring.tables.api import BY
 from mooring.tables.publications import PublishMark
 
@@ -47,6 +48,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
         written_at_ms: When it was made.
         written_by: Who made it, where that was kept.
         operation: What made it, in Lance's word.
+        deed: The same for people.
         oldest_at_ms: When the oldest version that is there was made.
         is_oldest_first: Whether that is version 1, so that the table was made then.
         file_format: The version of the data files' format.
@@ -61,6 +63,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     written_at_ms: int | None
     written_by: str | None
     operation: str
+    deed: str
     oldest_at_ms: int | None
     is_oldest_first: bool
     file_format: str
@@ -185,6 +188,7 @@ def _figures(portrait: Portrait) -> Figures:
         written_at_ms=portrait.at_ms,
         written_by=made.properties.get(BY) if made else None,
         operation=made.operation if made else "",
+        deed=mark_of(made.operation, portrait.version).word if made else "",
         oldest_at_ms=oldest.at_ms if oldest else None,
         is_oldest_first=oldest is not None and oldest.version == 1,
         file_format=portrait.file_format,

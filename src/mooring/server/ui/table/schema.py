@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mooring.server.ui.table.type_words import is_vector, say_type
+from mooring.server.ui.type_words import is_vector, say_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

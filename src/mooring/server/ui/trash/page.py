@@ -50,6 +50,7 @@ class DroppedView(msgspec.Struct, frozen=True, kw_only=True):
         is_earlier: Whether the same name was dropped again later.
         is_taken: Whether something live has the name.
         went_with: The namespace that it was dropped with; None where it was dropped on its own.
+        href: The page of a dropped table; empty where its name leads to something else.
         contents: Where what went with a namespace is listed.
         undrop: Where it can be brought back; empty where it cannot, or not by whoever looks.
         purge: Where its bytes can be deleted; empty likewise.
@@ -69,6 +70,7 @@ class DroppedView(msgspec.Struct, frozen=True, kw_only=True):
     is_earlier: bool
     is_taken: bool
     went_with: list[str] | None = None
+    href: str = ""
     contents: str = ""
     undrop: str = ""
     purge: str = ""
@@ -275,10 +277,14 @@ class _Rows:
             is_earlier=is_earlier,
             is_taken=drop.id in live,
             went_with=None if above is None else list(above.names),
+            href=self._page_of(drop) if kind == _TABLE and above is None and not is_earlier else "",
             contents=self._contents(drop) if tables or namespaces else "",
             undrop=undrop,
             purge=purge,
         )
+
+    def _page_of(self, drop: SeenDrop) -> str:
+        return "" if drop.id in self._look.tables else self._visit.links.table(drop.id)
 
     def _contents(self, drop: SeenDrop) -> str:
         within = DELIMITER.join(drop.id.names)
