@@ -361,3 +361,14 @@ def test_purge_that_lost_to_an_undrop_does_nothing(lake):
     assert response.status_code == 404
     assert "is live" in text_of(response.text)
     assert catalog.table_status(ObjectId.parse(name)) == Exists()
+
+
+def test_what_was_done_is_told_also_where_names_are_long(tmp_path):
+    catalog = open_kind(MANIFEST, tmp_path)
+    name = "\N{SPOUTING WHALE}" * 500
+    with Site(catalog) as site:
+        response = site.act("create-namespace", name=name)
+        assert response.status_code == 303
+        # Browsers drop a cookie that is longer.
+        assert len(response.headers["set-cookie"]) < 4096
+        assert "Created namespace" in _notice(site, response.headers["location"])

@@ -100,7 +100,9 @@ def test_every_link_of_a_page_leads_somewhere(site, known):
             continue
         seen.add(path)
         answer = site.get(path)
-        assert answer.status_code == 200, (path, answer.status_code)
+        # The page of a dropped table tells the way back.
+        is_told = answer.status_code == 410 and "was dropped" in answer.text
+        assert answer.status_code == 200 or is_told, (path, answer.status_code)
         if answer.headers["content-type"].startswith("text/html") and len(seen) < 120:
             ahead += links_of(answer.text)
     assert len(seen) > 100

@@ -324,3 +324,22 @@ def test_a_catalog_of_others_says_what_it_is(tmp_path):
         response = site.get("browse")
         assert response.status_code == 406
         assert "Lance's REST protocol" in text_of(response.text)
+
+
+def test_a_deep_namespace_shows_the_beginning_and_end_of_the_way(tmp_path):
+    catalog = mooring.connect(str(tmp_path / "lake"), dir_listing_enabled=False)
+    levels = [f"n{number}" for number in range(200)]
+    for number in range(len(levels)):
+        catalog.create_namespace(levels[: number + 1])
+    with Site(catalog) as site:
+        page = site.page(f"namespaces/{'$'.join(levels)}/browse")
+        assert "… n175" in page  # where the tree begins
+        assert '/namespaces/n0/browse"' in page
+        assert ">n100<" not in page
+
+
+@pytest.mark.parametrize("path", ["namespaces/{}/browse", "tables/{}/overview", "tables/{}/drop"])
+def test_an_address_of_any_depth_makes_no_page_of_any_size(site, path):
+    answer = site.get(path.format("$".join("a" * 3000)))
+    assert answer.status_code == 404
+    assert len(answer.content) < 400_000

@@ -12,7 +12,7 @@ import mooring
 from mooring.clock import SystemClock
 from mooring.server.app import app_of, create_service
 from mooring.server.auth import Authority
-from mooring.server.roles import Grant, Role
+from mooring.server.roles import Grant, Identity, Role
 from mooring.server.settings import Client, ServerSettings
 from tests.ui.site import HTML, Site, text_of
 
@@ -114,6 +114,7 @@ def test_the_cookie_is_sent_over_tls_alone_where_there_is_tls(lake):
         form = {"token": "ada:s3cret"}
         response = client.post("/login", data=form, headers={**HTML, "origin": base})
         assert "Secure" in response.headers["set-cookie"]
+        assert response.headers["set-cookie"].startswith("__Host-mooring-session-web=")
 
 
 def test_a_token_in_the_address_lets_in_and_leaves_the_address(lake):
@@ -161,6 +162,31 @@ def test_a_link_on_another_site_logs_nobody_in(lake, whence):
         assert "log in with your own" in text_of(response.text)
         opened = site.get("/login?token=ada:s3cret", headers={"sec-fetch-site": "none"})
         assert opened.status_code == 303
+
+
+class _TakesAll:
+    """An issuer's tokens, of any length."""
+
+    def verify(self, token):
+        return Identity("eve", (Grant(Role.READER),)) if token.startswith("jwt.") else None
+
+    def needs_refresh(self, token):
+        return False
+
+    def refresh(self, token):
+        raise AssertionError(token)
+
+
+def test_a_token_that_no_browser_keeps_is_told_at_the_door(lake):
+    service = create_service(lake, ASKS)
+    service.authority.replace([ADA], [_TakesAll()])
+    with Site(service) as site:
+        response = site.log_in("jwt." + "x" * 5000)
+        assert response.status_code == 400
+        assert "set-cookie" not in response.headers
+        assert "longer than browsers keep" in text_of(response.text)
+        assert site.log_in("jwt." + "x" * 3000).status_code == 303
+        assert "eve" in text_of(site.page("browse"))
 
 
 def test_logging_out_ends_it(lake):

@@ -115,21 +115,23 @@ def _without_added(text: str) -> str:
 
 def _longest_chain(text: str) -> int:
     """Count the tokens that may lie on one way down; AND, OR and commas begin another."""
-    longest, chains, betweens = 0, [0], [0]
+    longest, total, chains, betweens = 0, 0, [0], [0]
     for piece in _TOKEN.findall(text):
         word = piece.upper()
         if piece == "(":
             chains.append(0)
             betweens.append(0)
         elif piece == ")" and len(chains) > 1:
-            chains.pop()
+            total -= chains.pop()
             betweens.pop()
         elif word in {"AND", "OR", ","} and not (word == "AND" and betweens[-1]):
+            total -= chains[-1]
             chains[-1] = 0
         else:
             betweens[-1] += {"BETWEEN": 1, "AND": -1}.get(word, 0)
             chains[-1] += 1
-        longest = max(longest, sum(chains))
+            total += 1
+        longest = max(longest, total)
     return longest
 
 

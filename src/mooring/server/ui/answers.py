@@ -15,7 +15,7 @@ from mooring.errors import UnauthenticatedError
 from mooring.server.asked import note_code
 from mooring.server.ui.chrome import Chrome, chrome_within
 from mooring.server.ui.headers import PAGE_HEADERS, PICTURE_HEADERS
-from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH
+from mooring.server.ui.links import JSON_ENDING, LOGIN_PATH, Links
 from mooring.server.ui.session import is_secure
 from mooring.server.ui.templates import render
 from mooring.server.ui.view import View
@@ -37,6 +37,7 @@ _JSON = "application/json"
 _NOTICE, _THEME = "mooring-notice", "mooring-theme"
 _NOTICE_S = 30
 _LONGEST_NOTICE = 600
+_LONGEST_COOKIE = 3_000  # with all it says beside, less than the 4096 bytes that browsers keep
 _THEMES = frozenset({"light", "dark"})
 _SEE_OTHER = 303
 
@@ -48,11 +49,13 @@ class Trouble(View, frozen=True, kw_only=True):
         status: Of HTTP.
         message: What, which and what next.
         back: Where to go.
+        others: Other places to look, by what they are called.
     """
 
     status: int
     message: str
     back: str = "/"
+    others: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def wants_html(request: Request) -> bool:
@@ -145,8 +148,13 @@ class Answers:
         except UnauthenticatedError:
             identity = None
         chrome = self.chrome(request, identity)
-        back = chrome.href_of(catalog) if catalog in chrome.catalogs else "/"
-        view = Trouble(status=problem.status, message=mask_uris(problem.message), back=back)
+        is_seen, links = catalog in chrome.catalogs, Links(catalog)
+        view = Trouble(
+            status=problem.status,
+            message=mask_uris(problem.message),
+            back=links.to("browse") if is_seen else "/",
+            others={"Search": links.to("search"), "Trash": links.to("trash")} if is_seen else {},
+        )
         return self.html(request, "error.html", chrome, view, status=problem.status)
 
 
@@ -184,13 +192,22 @@ class Asked:
         """Have the next page say what was done."""
         response.set_cookie(
             _NOTICE,
-            quote(message[:_LONGEST_NOTICE], safe=" "),
+            _as_cookie(message[:_LONGEST_NOTICE]),
             max_age=_NOTICE_S,
             path="/",
             httponly=True,
             samesite="strict",
             secure=is_secure(self.request),
         )
+
+
+def _as_cookie(message: str) -> str:
+    """Write a message as a cookie can hold it, cut where browsers would drop it."""
+    written = quote(message, safe=" ")
+    while len(written) > _LONGEST_COOKIE:
+        message = message[: len(message) * 4 // 5]
+        written = quote(f"{message}…", safe=" ")
+    return written
 
 
 def _sent(request: Request) -> str:

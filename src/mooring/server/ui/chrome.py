@@ -47,6 +47,7 @@ _WITHIN = {
     "create-namespace": "browse",
     "properties": "browse",
 }
+_FIRST_CRUMBS, _LAST_CRUMBS = 4, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,21 @@ def _crumbs(visit: Visit, *, has_others: bool) -> list[Crumb]:
     namespaces = about.parent if "table" in visit.path else about
     found = [Crumb("Catalogs", "/")] if has_others else []
     found.append(Crumb(visit.served.name, visit.links.namespace(ROOT)))
-    for level in range(1, namespaces.level + 1):
+    for level in _steps(namespaces.level):
         one = ObjectId(namespaces.names[:level])
+        is_left_out = level > 1 and level - 1 not in _steps(namespaces.level)
+        found += [Crumb("…", visit.links.namespace(one.parent))] if is_left_out else []
         found.append(Crumb(one.name, visit.links.namespace(one)))
     if "table" in visit.path:
         found.append(Crumb(about.name, visit.links.table(about)))
     return found
+
+
+def _steps(levels: int) -> Sequence[int]:
+    """Return the levels that are named on the way; of a long way, its beginning and its end.
+
+    Each has an address as long as the way to it: those of all would fill the memory.
+    """
+    if levels <= _FIRST_CRUMBS + _LAST_CRUMBS:
+        return range(1, levels + 1)
+    return [*range(1, _FIRST_CRUMBS + 1), *range(levels - _LAST_CRUMBS + 1, levels + 1)]

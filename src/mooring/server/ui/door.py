@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Door", "Home", "HomeCatalog", "Login"]
 
 _SEE_OTHER = 303
+_LONGEST_TOKEN = 3_900  # a cookie has 4096 bytes with all that it says beside
 _HOME_TWIN = f"/index{JSON_ENDING}"
 
 
@@ -183,6 +184,9 @@ class Door:
         if token is None:
             why = "this is no token of this server, or its time is over"
             return self._door(request, Login(next=after, error=why), 401)
+        if len(token) > _LONGEST_TOKEN:
+            why = "this token is longer than browsers keep: ask its issuer for one with less in it"
+            return self._door(request, Login(next=after, error=why), 400)
         response = RedirectResponse(after, _SEE_OTHER, dict(PAGE_HEADERS))
         self._sessions.begin(request, response, token)
         return response

@@ -76,7 +76,13 @@ class Sessions:
 
     def end(self, request: Request, response: Response) -> None:
         """Have a browser forget its token."""
-        response.delete_cookie(cookie_of(request), path="/", httponly=True, samesite="strict")
+        response.delete_cookie(
+            cookie_of(request),
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=is_secure(request),
+        )
 
     def renew(self, request: Request, response: Response) -> None:
         """Give a token that is about to end more time, while somebody looks at pages."""
@@ -104,8 +110,12 @@ class Sessions:
 
 
 def cookie_of(request: Request) -> str:
-    """Name the cookie: servers on other ports of a machine have others."""
-    return f"mooring-session-{urlsplit(str(request.base_url)).port or 'web'}"
+    """Name the cookie: servers on other ports of a machine have others.
+
+    Where connections are protected, browsers take one of this name from this very host alone.
+    """
+    own = "__Host-" if is_secure(request) else ""
+    return f"{own}mooring-session-{urlsplit(str(request.base_url)).port or 'web'}"
 
 
 def is_secure(request: Request) -> bool:

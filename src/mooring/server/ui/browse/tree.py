@@ -27,6 +27,7 @@ __all__ = ["Branch", "TreeView", "show_tree", "tree_of"]
 _MOST_SIBLINGS = 40
 _MOST_TABLES = 30
 _MOST_OPENED = 200
+_MOST_LEVELS = 24
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +109,11 @@ class _Maker:
         self._is_table = "table" in visit.path
 
     def root(self) -> Branch:
-        """Return all of it."""
-        return self._namespace(ROOT, self._visit.served.name)
+        """Return all of it; of a long way, its end."""
+        above = ObjectId(self._about.names[: max(0, self._about.level - _MOST_LEVELS)])
+        if above.is_root or not self._sight.picture.has_namespace(above):
+            return self._namespace(ROOT, self._visit.served.name)
+        return self._namespace(above, f"… {above.name}")
 
     def inside(
         self, around: ObjectId, most_namespaces: int = _MOST_SIBLINGS, most_tables: int = 0
