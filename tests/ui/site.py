@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     from mooring.server.settings import ServerSettings
 
-__all__ = ["HTML", "Site", "text_of"]
+__all__ = ["HTML", "Site", "text_of", "wait_until"]
 
 HTML = {"accept": "text/html"}
+_LIMIT_S = 20
 _BASE = "http://127.0.0.1:8765"
 _SEAL = re.compile(r'name="seal" value="([^"]+)"')
 
@@ -108,3 +110,13 @@ def text_of(html: str) -> str:
     reader = _Text()
     reader.feed(html)
     return " ".join(" ".join(reader.parts).split())
+
+
+def wait_until(is_so):
+    """Wait for a condition, a moment at a time."""
+    pause = threading.Event()
+    for _ in range(_LIMIT_S * 200):
+        if is_so():
+            return
+        pause.wait(0.005)
+    raise TimeoutError("it does not come about")

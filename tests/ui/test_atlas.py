@@ -25,6 +25,7 @@ from mooring.server.ui.marking import cut_out, mark
 from mooring.server.ui.picture import Picture
 from mooring.server.ui.sight import Sight
 from mooring.server.ui.surveyor import Surveyor, paths_of, study
+from tests.ui.site import wait_until
 
 ROWS = pa.table({"n": pa.array([1, 2, 3], pa.int64()), "point": [{"x": 1.0}, {"x": 2.0}, None]})
 LIMIT_S = 20
@@ -32,16 +33,6 @@ LIMIT_S = 20
 
 def one(*names):
     return ObjectId(names)
-
-
-def wait_until(is_so):
-    """Wait for a condition, a moment at a time."""
-    pause = threading.Event()
-    for _ in range(LIMIT_S * 200):
-        if is_so():
-            return
-        pause.wait(0.005)
-    pytest.fail("it does not come about")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mooring.server.ui.formats import ago, sentence, time_left, when
+from mooring.server.ui.formats import ago, sentence, time_left, when, whole_duration
 
 _DAY_MS = 86_400_000
 
@@ -30,6 +30,21 @@ def test_what_is_past_is_never_told_as_more_than_it_is():
     assert ago(0, 7 * _DAY_MS - 1) == "6 days ago"
     assert ago(7 * _DAY_MS - 1, 0) == "in 7 days"
     assert ago(1, 0) == "just now"
+
+
+@pytest.mark.parametrize(
+    ("length_ms", "text"),
+    [
+        (7 * _DAY_MS, "7 days"),
+        (36 * 3_600_000, "36 hours"),
+        (60_000, "1 minute"),
+        (90_000, "90 seconds"),
+        (1, "1 ms"),
+        (0, "0 ms"),
+    ],
+)
+def test_what_is_promised_is_told_exactly(length_ms, text):
+    assert whole_duration(length_ms) == text
 
 
 def test_times_are_written_for_people():

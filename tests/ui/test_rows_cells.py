@@ -25,7 +25,7 @@ from mooring.server.settings import Client, ServerSettings
 from mooring.server.ui.rows.cells import make_cell
 from mooring.server.ui.rows.image_kinds import image_type
 from mooring.server.ui.rows.vectors import draw, is_vector, read_vector, summarize
-from tests.ui.site import Site, text_of
+from tests.ui.site import Site, text_of, wait_until
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'></svg>"
 
@@ -381,6 +381,15 @@ def test_a_table_that_names_files_of_another_leads_nobody_there(tmp_path):
     for old in (Path(own) / "_versions").glob("*.manifest"):
         shutil.copyfile(clone, old)
     ben = Client.of("ben", "pass", Grant(Role.READER, "default", ObjectId(("open",))))
-    with Site(catalog, ServerSettings(clients=(ben,)), token="ben:pass") as site:
-        for page in ("rows", "cell?column=photo&row=0", "image?column=photo&row=0"):
+    ada = Client.of("ada", "pass", Grant(Role.READER))
+    with Site(catalog, ServerSettings(clients=(ben, ada)), token="ben:pass") as site:
+        for page in ("overview", "indexes", "rows", "cell?column=photo&row=0"):
             assert site.get(f"tables/open$t/{page}").status_code == 403
+        assert site.get("tables/open$t/image?column=photo&row=0").status_code == 403
+        # Neither lists nor the search tell what it knows from there, whoever has opened it.
+        site.log_in("ada:pass")
+        assert "photo" in site.page("tables/open$t/overview")
+        wait_until(lambda: "files of other tables" in site.page("namespaces/open/browse"))
+        site.log_in("ben:pass")
+        assert site.json("namespaces/open/browse")["tables"][0]["columns"] is None
+        assert site.json("search?q=photo")["hits"] == []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lance import LanceDataset
 
-__all__ = ["check_confined", "confined"]
+__all__ = ["check_confined", "confined", "has_own_files"]
 
 _is_confined: ContextVar[bool] = ContextVar("mooring_is_confined", default=False)
 
@@ -44,14 +44,19 @@ def check_confined(dataset: LanceDataset, location: str) -> LanceDataset:
     Raises:
         PermissionDeniedError: it names files elsewhere, and only those of its own may be read.
     """
-    if not _is_confined.get():
-        return dataset
-    root = f"{location.rstrip('/')}/"
-    for base in dataset.base_paths().values():
-        if not f"{base.path.rstrip('/')}/".startswith(root) or ".." in base.path.split("/"):
-            msg = (
-                f"the table at {quote(location)} names files of other tables, which takes a role in"
-                " the whole catalog to read"
-            )
-            raise PermissionDeniedError(msg)
+    if _is_confined.get() and not has_own_files(dataset, location):
+        msg = (
+            f"the table at {quote(location)} names files of other tables, which takes a role in"
+            " the whole catalog to read"
+        )
+        raise PermissionDeniedError(msg)
     return dataset
+
+
+def has_own_files(dataset: LanceDataset, location: str) -> bool:
+    """Whether all files of a table that was opened at a location are its own."""
+    root = f"{location.rstrip('/')}/"
+    return all(
+        f"{base.path.rstrip('/')}/".startswith(root) and ".." not in base.path.split("/")
+        for base in dataset.base_paths().values()
+    )

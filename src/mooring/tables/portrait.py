@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mooring.errors import TableVersionNotFoundError
+from mooring.tables.confinement import has_own_files
 from mooring.tables.handle import NEWEST, At
 from mooring.tables.indexes import describe_indexes
 from mooring.tables.schema_tree import schema_tree
@@ -39,6 +40,7 @@ class Portrait:
         indexes: Its indexes.
         made: What made it, where Lance kept that.
         file_format: The version of its data files' format.
+        has_own_files: Whether it names none of other tables, as a shallow clone does.
     """
 
     at: At
@@ -49,6 +51,7 @@ class Portrait:
     indexes: Sequence[Index]
     made: Transaction | None
     file_format: str
+    has_own_files: bool
 
     @property
     def version(self) -> int:
@@ -93,6 +96,7 @@ def portray(handle: TableHandle, at: At = NEWEST) -> Portrait:
             indexes=describe_indexes(dataset),
             made=made,
             file_format=str(dataset.data_storage_version),
+            has_own_files=has_own_files(dataset, handle.location),
         )
 
 

@@ -31,6 +31,7 @@ class Absence(StrEnum):
     NONE = "none"
     DATA = "data"
     LANCE = "lance"
+    OWN_FILES = "own files"
     OTHER = "other"
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "size",
     "time_left",
     "when",
+    "whole_duration",
 ]
 
 NOTHING = "\N{EN DASH}"
@@ -79,6 +80,16 @@ def time_left(length_ms: int) -> str:
     """
     unit_ms = next((unit for unit, _ in _STEPS_MS if length_ms >= unit), _SECOND_MS)
     return duration((length_ms + unit_ms // 2) // unit_ms * unit_ms)
+
+
+def whole_duration(length_ms: int) -> str:
+    """Say exactly how long something is: ``7 days``, ``36 hours``."""
+    # Months and years have no exact length.
+    for unit_ms, name in (*_STEPS_MS[2:], (_SECOND_MS, "second")):
+        if length_ms and length_ms % unit_ms == 0:
+            number = length_ms // unit_ms
+            return f"{number:,} {name}{'' if number == 1 else 's'}"
+    return f"{length_ms:,} ms"
 
 
 def ago(at_ms: int | None, now_ms: int) -> str:

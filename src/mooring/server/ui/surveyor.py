@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING
 
 from mooring.clock import SystemClock
 from mooring.config import mask_uris
-from mooring.errors import MooringError, NotLanceTableError, TableNotFoundError
+from mooring.errors import (
+    MooringError,
+    NotLanceTableError,
+    PermissionDeniedError,
+    TableNotFoundError,
+)
 from mooring.server.ui.findings import Absence, Finding, Findings
+from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -177,7 +183,9 @@ class Surveyor:
 
     def _study(self, table: ObjectId, seen: SeenTable) -> None:
         try:
-            finding = study(self._open_backend(), table, seen, self._clock.now_ms())
+            # Some who are shown it may see a part of the catalog only.
+            with confined():
+                finding = study(self._open_backend(), table, seen, self._clock.now_ms())
         except Exception as exc:  # a loop of a worker: other tables can be read
             if not isinstance(exc, MooringError):
                 logger.debug("table %s cannot be looked into", table, exc_info=True)
@@ -191,6 +199,8 @@ def _absence_of(error: Exception) -> Absence:
     """Say in short why a table that is there cannot be looked into."""
     if isinstance(error, NotLanceTableError):
         return Absence.LANCE
+    if isinstance(error, PermissionDeniedError):
+        return Absence.OWN_FILES
     return Absence.DATA if isinstance(error, TableNotFoundError) else Absence.OTHER
 
 

@@ -9,7 +9,7 @@ from mooring.errors import InvalidInputError
 from mooring.identifiers import ObjectId, quote
 from mooring.namespace.api import Ttl
 from mooring.namespace.properties import RETENTION
-from mooring.server.ui.formats import duration
+from mooring.server.ui.formats import whole_duration
 from mooring.server.ui.view import Field
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def stay_explained(visit: Visit, about: ObjectId) -> str:
     if ttl.ms is None:
         return f"It stays in the trash for ever, as {whose} says, unless you say otherwise below."
     return (
-        f"It stays in the trash for {duration(ttl.ms)}, as {whose} says, unless you say otherwise"
-        " below; then the next purge deletes it."
+        f"It stays in the trash for {whole_duration(ttl.ms)}, as {whose} says, unless you say"
+        " otherwise below; then the next purge deletes it."
     )
 
 

@@ -34,6 +34,7 @@ _LACKS = {
     Absence.NONE: "cannot be read",
     Absence.DATA: "no data yet",
     Absence.LANCE: "not a table of Lance",
+    Absence.OWN_FILES: "files of other tables",
     Absence.OTHER: "cannot be read",
 }
 _COLUMNS: Mapping[str, tuple[str, Key]] = {

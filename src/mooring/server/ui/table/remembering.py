@@ -31,9 +31,14 @@ def seen_before(visit: Visit) -> SeenTable | None:
 
 
 def remember(subject: Subject, seen: SeenTable | None) -> None:
-    """Keep what was found out about the newest version of main."""
+    """Keep what was found out about the newest version of main.
+
+    Others are shown it, too: what a table knows from another, which they may not see, is not kept.
+    """
     portrait, visit = subject.portrait, subject.visit
     if seen is None or portrait.at.branch or portrait.version != portrait.newest:
+        return
+    if not portrait.has_own_files:
         return
     known = visit.atlas.findings.get(visit.table)
     if known is not None and known.version == portrait.version and known.seen == seen:
