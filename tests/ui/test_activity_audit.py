@@ -10,7 +10,7 @@ import pytest
 from mooring.errors import ConcurrentModificationError
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, ServerSettings
-from mooring.server.ui.inspector import Inspector
+from mooring.server.ui.atlas.inspector import Inspector
 from tests.ui.catalogs import COMPAT, KINDS, PLAIN, ROWS, make, open_kind
 from tests.ui.site import Site, text_of
 

@@ -16,15 +16,15 @@ from mooring.server.background_settings import BackgroundSettings
 from mooring.server.feeds import Feeds
 from mooring.server.roles import Grant, Identity, Role
 from mooring.server.settings import ServerSettings
-from mooring.server.ui import atlas as atlas_module
-from mooring.server.ui.atlas import Atlas, Atlases
-from mooring.server.ui.finder import Finder, split_words
-from mooring.server.ui.findings import Finding, Findings
-from mooring.server.ui.index import fold
+from mooring.server.ui.atlas import atlas as atlas_module
+from mooring.server.ui.atlas.atlas import Atlas, Atlases
+from mooring.server.ui.atlas.finder import Finder, split_words
+from mooring.server.ui.atlas.findings import Finding, Findings
+from mooring.server.ui.atlas.index import fold
+from mooring.server.ui.atlas.picture import Picture
+from mooring.server.ui.atlas.sight import Sight
+from mooring.server.ui.atlas.surveyor import Surveyor, paths_of, study
 from mooring.server.ui.marking import cut_out, mark
-from mooring.server.ui.picture import Picture
-from mooring.server.ui.sight import Sight
-from mooring.server.ui.surveyor import Surveyor, paths_of, study
 from tests.ui.site import wait_until
 
 ROWS = pa.table({"n": pa.array([1, 2, 3], pa.int64()), "point": [{"x": 1.0}, {"x": 2.0}, None]})
@@ -382,7 +382,7 @@ def test_the_surveyor_begins_when_somebody_looks_and_finds_all(atlases, lake):
 
 
 def test_a_changed_table_is_looked_into_again(atlases, lake, monkeypatch):
-    monkeypatch.setattr("mooring.server.ui.surveyor._AGED_MS", 0)
+    monkeypatch.setattr("mooring.server.ui.atlas.surveyor._AGED_MS", 0)
     atlas = atlases.of("default")
     atlas.picture()
     wait_until(lambda: len(atlas.findings) == 1)

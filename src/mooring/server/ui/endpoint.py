@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
     from mooring.server.service import Service
     from mooring.server.ui.answers import Asked
-    from mooring.server.ui.atlas import Atlases
+    from mooring.server.ui.atlas.atlas import Atlases
     from mooring.server.ui.route import Route
     from mooring.server.ui.session import Sessions
     from mooring.server.ui.view import Field, Question

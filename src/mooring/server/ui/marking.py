@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mooring.server.ui.index import fold
+from mooring.server.ui.atlas.index import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

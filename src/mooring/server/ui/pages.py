@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Mount
 
 from mooring.server.ui.activity.stream import StreamEndpoint
-from mooring.server.ui.atlas import Atlases
+from mooring.server.ui.atlas.atlas import Atlases
 from mooring.server.ui.door import Door
 from mooring.server.ui.endpoint import PagesEndpoint
 from mooring.server.ui.links import CATALOGS_PATH

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mooring.server.mooring.kinds import Kind
     from mooring.server.roles import Identity
     from mooring.server.service import Service
-    from mooring.server.ui.atlas import Atlas
+    from mooring.server.ui.atlas.atlas import Atlas
     from mooring.table import Table
 
 __all__ = ["Visit"]

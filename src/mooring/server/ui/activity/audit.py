@@ -19,7 +19,7 @@ from mooring.server.ui.view import Done, Question, View
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mooring.server.ui.inspector import Inspection
+    from mooring.server.ui.atlas.inspector import Inspection
     from mooring.server.ui.visit import Visit
     from mooring.upkeep.findings import Finding
 

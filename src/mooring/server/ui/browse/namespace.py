@@ -10,11 +10,11 @@ import msgspec
 from mooring.errors import InvalidInputError, MooringError, NamespaceNotFoundError
 from mooring.identifiers import ObjectId, quote
 from mooring.server.roles import Role
+from mooring.server.ui.atlas.findings import Absence, Finding
+from mooring.server.ui.atlas.index import fold
+from mooring.server.ui.atlas.sight import Sight
 from mooring.server.ui.browse.beginnings import begin
 from mooring.server.ui.browse.recent import RecentTable, recent_tables
-from mooring.server.ui.findings import Absence, Finding
-from mooring.server.ui.index import fold
-from mooring.server.ui.sight import Sight
 from mooring.server.ui.view import View
 
 if TYPE_CHECKING:

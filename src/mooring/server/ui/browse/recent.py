@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mooring.identifiers import ObjectId
-    from mooring.server.ui.findings import Finding, Findings
+    from mooring.server.ui.atlas.findings import Finding, Findings
+    from mooring.server.ui.atlas.sight import Sight
     from mooring.server.ui.links import Links
-    from mooring.server.ui.sight import Sight
 
 __all__ = ["RecentTable", "recent_tables"]
 

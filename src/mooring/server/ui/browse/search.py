@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mooring.identifiers import DELIMITER
-from mooring.server.ui.finder import split_words
-from mooring.server.ui.index import fold
+from mooring.server.ui.atlas.finder import split_words
+from mooring.server.ui.atlas.index import fold
+from mooring.server.ui.atlas.sight import Sight
 from mooring.server.ui.marking import Piece, cut_out, mark
-from mooring.server.ui.sight import Sight
 from mooring.server.ui.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mooring.server.ui.finder import FoundObject
+    from mooring.server.ui.atlas.finder import FoundObject
     from mooring.server.ui.visit import Visit
 
 __all__ = ["Hit", "SearchView", "show_search"]

@@ -13,8 +13,8 @@ import msgspec
 
 from mooring.errors import MooringError, NamespaceNotFoundError
 from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.server.ui.atlas.sight import Sight
 from mooring.server.ui.links import JSON_ENDING
-from mooring.server.ui.sight import Sight
 from mooring.server.ui.view import View
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mooring.errors import MooringError
-from mooring.server.ui.findings import Finding
-from mooring.server.ui.surveyor import paths_of
+from mooring.server.ui.atlas.findings import Finding
+from mooring.server.ui.atlas.surveyor import paths_of
 
 if TYPE_CHECKING:
     from mooring.feed.look import SeenTable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mooring.feed.look import SeenDrop
-    from mooring.server.ui.picture import Picture
+    from mooring.server.ui.atlas.picture import Picture
     from mooring.server.ui.visit import Visit
 
 __all__ = ["Drops", "Moment", "drops_of"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mooring.identifiers import ObjectId
-    from mooring.server.ui.findings import Finding, Findings
-    from mooring.server.ui.picture import Picture
+    from mooring.server.ui.atlas.findings import Finding, Findings
+    from mooring.server.ui.atlas.picture import Picture
 
 __all__ = ["Index", "fold"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mooring.server.roles import Identity
-    from mooring.server.ui.picture import Picture
+    from mooring.server.ui.atlas.picture import Picture
 
 __all__ = ["Sight"]
 

@@ -14,15 +14,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from mooring.identifiers import DELIMITER
-from mooring.server.ui.index import Index, fold
+from mooring.server.ui.atlas.index import Index, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mooring.identifiers import ObjectId
-    from mooring.server.ui.findings import Findings
-    from mooring.server.ui.picture import Picture
-    from mooring.server.ui.sight import Sight
+    from mooring.server.ui.atlas.findings import Findings
+    from mooring.server.ui.atlas.picture import Picture
+    from mooring.server.ui.atlas.sight import Sight
 
 __all__ = ["Finder", "Found", "FoundObject", "split_words"]
 

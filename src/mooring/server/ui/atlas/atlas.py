@@ -19,10 +19,10 @@ from mooring.clock import SystemClock
 from mooring.config import mask_uris
 from mooring.errors import MooringError
 from mooring.feed.looking import looker_of
-from mooring.server.ui.finder import Finder
-from mooring.server.ui.inspector import Inspector
-from mooring.server.ui.picture import Picture
-from mooring.server.ui.surveyor import Surveyor
+from mooring.server.ui.atlas.finder import Finder
+from mooring.server.ui.atlas.inspector import Inspector
+from mooring.server.ui.atlas.picture import Picture
+from mooring.server.ui.atlas.surveyor import Surveyor
 
 if TYPE_CHECKING:
     from mooring.clock import Clock
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mooring.server.catalogs import Served
     from mooring.server.feeds import Feed, Feeds
     from mooring.server.service import Service
-    from mooring.server.ui.findings import Findings
+    from mooring.server.ui.atlas.findings import Findings
 
 __all__ = ["Atlas", "Atlases", "Trouble"]
 

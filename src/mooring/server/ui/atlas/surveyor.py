@@ -22,7 +22,7 @@ from mooring.errors import (
     PermissionDeniedError,
     TableNotFoundError,
 )
-from mooring.server.ui.findings import Absence, Finding, Findings
+from mooring.server.ui.atlas.findings import Absence, Finding, Findings
 from mooring.tables.confinement import confined
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mooring.feed.look import SeenTable
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import Backend
-    from mooring.server.ui.picture import Picture
+    from mooring.server.ui.atlas.picture import Picture
 
 __all__ = ["Surveyor", "paths_of", "study"]
 
