@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount
 
 from mooring.catalog import Catalog
 from mooring.errors import InvalidInputError
@@ -26,6 +25,7 @@ from mooring.server.iceberg.endpoint import IcebergEndpoint
 from mooring.server.lance.endpoint import LanceEndpoint
 from mooring.server.metrics import Measured, Metrics, MetricsEndpoint
 from mooring.server.mooring.endpoint import MooringEndpoint
+from mooring.server.mounting import AnyPath
 from mooring.server.oidc import OidcVerifier
 from mooring.server.request_ids import RequestIds
 from mooring.server.service import Service
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from lance_namespace import LanceNamespace
-    from starlette.types import ASGIApp
 
     from mooring.server.catalogs import Served
 
@@ -123,11 +122,11 @@ def app_of(service: Service) -> Starlette:
         routes=[
             *Health(service).routes,
             *MetricsEndpoint(service, service.metrics).routes,
-            _Mount("/iceberg", app=IcebergEndpoint(service)),
+            AnyPath("/iceberg", app=IcebergEndpoint(service)),
             *tokens_at(service, ("", "/lance", "/lance/{catalog}")),
-            _Mount("/lance", app=LanceEndpoint(service)),
+            AnyPath("/lance", app=LanceEndpoint(service)),
             *background.routes,
-            _Mount("/mooring", app=MooringEndpoint(service)),
+            AnyPath("/mooring", app=MooringEndpoint(service)),
             *pages.routes,
         ],
         # The first stands before all others.
@@ -165,14 +164,3 @@ def _served(name: str, catalog: Catalog | LanceNamespace) -> Served:
     if isinstance(catalog, Catalog):
         return MooringCatalog(name, catalog)
     return ForeignCatalog(name, catalog)
-
-
-class _Mount(Mount):
-    """A part of the server that answers every path below its own.
-
-    The original does not know those that hold the end of a line.
-    """
-
-    def __init__(self, path: str, app: ASGIApp) -> None:
-        super().__init__(path, app)
-        self.path_regex = re.compile(self.path_regex.pattern, re.DOTALL)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from starlette.routing import Mount
-
+from mooring.server.mounting import AnyPath
 from mooring.server.ui.activity.stream import StreamEndpoint
 from mooring.server.ui.atlas.atlas import Atlases
 from mooring.server.ui.door import Door
@@ -49,7 +47,5 @@ class Pages:
     @property
     def routes(self) -> list[BaseRoute]:
         """Where they are."""
-        catalogs = Mount(CATALOGS_PATH, app=self._endpoint)
-        # The original does not know paths that hold the end of a line.
-        catalogs.path_regex = re.compile(catalogs.path_regex.pattern, re.DOTALL)
+        catalogs = AnyPath(CATALOGS_PATH, app=self._endpoint)
         return [self._stream.route, catalogs, *self.door.routes]

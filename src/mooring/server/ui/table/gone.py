@@ -11,6 +11,7 @@ from mooring.errors import MooringError, NotLanceTableError, TableNotFoundError
 from mooring.hints import close_names
 from mooring.namespace.states import Exists, SoftDeleted
 from mooring.server.roles import Role
+from mooring.server.ui.lifespan import part_left
 from mooring.server.ui.table.subject import TableView
 
 if TYPE_CHECKING:
@@ -96,17 +97,10 @@ def _dropped(
         deleted_at_ms=deleted_at_ms,
         expires_at_ms=expires_at_ms,
         by=_dropped_by(visit),
-        left=_left(visit.now_ms, deleted_at_ms, expires_at_ms),
+        left=part_left(deleted_at_ms, expires_at_ms, visit.now_ms),
         undrop_href=links.table(table, "undrop") if visit.may(Role.WRITER, table) else "",
         purge_href=links.table(table, "purge") if visit.may(Role.ADMIN, table) else "",
     )
-
-
-def _left(now_ms: int, deleted_at_ms: int, expires_at_ms: int | None) -> float | None:
-    if expires_at_ms is None:
-        return None
-    whole = max(expires_at_ms - deleted_at_ms, 1)
-    return min(max((expires_at_ms - now_ms) / whole, 0.0), 1.0)
 
 
 def _dropped_by(visit: Visit) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from mooring.identifiers import DELIMITER, ObjectId
 from mooring.server.roles import Role
+from mooring.server.ui.lifespan import part_left
 from mooring.server.ui.trash.droppers import name_droppers
 from mooring.server.ui.trash.drops import Drops, drops_of
 from mooring.server.ui.view import View
@@ -255,7 +256,8 @@ class _Rows:
 
     def _row(self, entry: _Entry, named: Mapping[ObjectId, str]) -> DroppedView:
         (kind, drop), now_ms = entry, self._visit.now_ms
-        left, is_earlier = _left(drop, now_ms), self._is_earlier(entry)
+        left = part_left(drop.deleted_at_ms, drop.expires_at_ms, now_ms)
+        is_earlier = self._is_earlier(entry)
         live = self._look.tables if kind == _TABLE else self._look.namespaces
         moment = drop.id, drop.deleted_at_ms
         tables = len(self._drops.tables_with.get(moment, ())) if kind == _NAMESPACE else 0
@@ -313,13 +315,6 @@ def _smallest(
 ) -> list[_Entry]:
     """Return the first of some, in order, where they are a large part of them."""
     return sorted(entries, key=key)[:number]
-
-
-def _left(drop: SeenDrop, now_ms: int) -> float | None:
-    if drop.expires_at_ms is None:
-        return None
-    whole_ms = max(drop.expires_at_ms - drop.deleted_at_ms, 1)
-    return min(max((drop.expires_at_ms - now_ms) / whole_ms, 0.0), 1.0)
 
 
 def _tone(left: float | None) -> str:
