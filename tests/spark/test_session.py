@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from mooring.errors import InvalidInputError, MooringError, TableNotFoundError
 from mooring.spark.failures import telling_failures
@@ -105,6 +106,19 @@ def test_what_spark_says_of_a_query_is_one_line(spark, query, kind, message):
 def test_what_is_not_of_spark_stays_what_it_is():
     with pytest.raises(ConnectionResetError), telling_failures():
         raise ConnectionResetError
+
+
+def interrupted_call() -> None:
+    """Do as PySpark, which calls Java once more after Ctrl-C; that may have ended Java before."""
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+
+def test_what_fails_on_the_way_out_of_an_interrupt_is_the_interrupt():
+    with pytest.raises(KeyboardInterrupt), telling_failures():
+        interrupted_call()
 
 
 class OfAServer:

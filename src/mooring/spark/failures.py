@@ -51,13 +51,27 @@ def telling_failures() -> Iterator[None]:
     except MooringError:
         raise
     except Exception as exc:
-        # Ctrl-C reaches the workers, too, and sometimes their answer is here first.
-        if "KeyboardInterrupt" in str(exc):
+        if _comes_of_interrupt(exc):
             raise KeyboardInterrupt from exc
         told = translate(exc)
         if told is None:
             raise
         raise told from exc
+
+
+def _comes_of_interrupt(exc: Exception) -> bool:
+    """Whether Ctrl-C is behind a failure.
+
+    It reaches the workers, too, and sometimes their answer is here first. It ends Java as well:
+    where PySpark calls that once more on its way out, the interrupt is what that failure is
+    raised in.
+    """
+    if "KeyboardInterrupt" in str(exc):
+        return True
+    behind = exc.__context__
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__context__
+    return behind is not None
 
 
 def translate(exc: Exception) -> MooringError | None:
