@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,6 @@ from mooring.errors import (
     ConflictError,
     InvalidNameError,
     InvalidTableStateError,
-    MooringError,
     NamespaceAlreadyExistsError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -51,6 +51,7 @@ from mooring.namespace.api import CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.locations import check_location, overlaps
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
+from mooring.namespace.purging import purge_each
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.tables.manifest import TABLE
 
@@ -489,15 +490,7 @@ class CompatBackend(Versioned):
                 self._rows.settle(table.name)
             named = self._named.purge_tables(None, progress)
             return PurgeReport([*listed.purged, *named.purged], {**listed.failed, **named.failed})
-        report = PurgeReport([], {})
-        for table in tables:
-            try:
-                self.purge_table(table, progress)
-            except MooringError as exc:
-                report.failed[table] = exc
-            else:
-                report.purged.append(table)
-        return report
+        return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mooring.directory.chain import Chains
@@ -28,7 +29,6 @@ from mooring.directory.versioned import Versioned
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
-    MooringError,
     NamespaceNotFoundError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -38,6 +38,7 @@ from mooring.identifiers import ROOT, check_composed, quote
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED
+from mooring.namespace.purging import purge_each
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, TableStatus
 
 if TYPE_CHECKING:
@@ -416,15 +417,8 @@ class ListingBackend(Versioned):
         One that cannot be purged does not keep the others from it.
         """
         self.home.prepare()
-        report = PurgeReport([], {})
-        for table in self._expired() if tables is None else tables:
-            try:
-                self.purge_table(table, progress)
-            except MooringError as exc:
-                report.failed[table] = exc
-            else:
-                report.purged.append(table)
-        return report
+        wanted = self._expired() if tables is None else tables
+        return purge_each(wanted, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None

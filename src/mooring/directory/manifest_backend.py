@@ -5,6 +5,7 @@ Spec: directory-namespace, "V2: Manifest".
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,6 @@ from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     InvalidNameError,
-    MooringError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
@@ -41,6 +41,7 @@ from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo
 from mooring.namespace.locations import is_outside
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, RETENTION, check_properties
+from mooring.namespace.purging import purge_each
 from mooring.namespace.states import Exists, NotFound, SoftDeleted
 from mooring.store.turns import take_turn
 from mooring.tables.manifest import NAMESPACE, TABLE
@@ -446,20 +447,11 @@ class ManifestBackend(Versioned):
     ) -> PurgeReport:
         """Purge exactly these tables, or all that are expired."""
         self.home.prepare()
-        report = PurgeReport([], {})
         if tables is None:
             now_ms = self.home.clock.now_ms()
             expired = [row for row in self._trash.rows() if _is_over(row, now_ms)]
-            report.purged.extend(self._purge(expired, progress))
-            return report
-        for table in tables:
-            try:
-                self.purge_table(table, progress)
-            except MooringError as exc:
-                report.failed[table] = exc
-            else:
-                report.purged.append(table)
-        return report
+            return PurgeReport([*self._purge(expired, progress)], {})
+        return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None

@@ -6,6 +6,7 @@ Spec: iceberg-namespace; objects-and-relationships; soft-delete.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mooring.errors import (
@@ -36,6 +37,7 @@ from mooring.namespace.api import (
 )
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, check_properties
+from mooring.namespace.purging import purge_each
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
 
 if TYPE_CHECKING:
@@ -478,33 +480,23 @@ class IcebergBackend:
     ) -> PurgeReport:
         """Purge exactly these tables, or all that are expired."""
         self.require_writable()
-        report = PurgeReport([], {})
         if tables is None:
-            self._purge_over(self._trash.read(), report, progress)
-            return report
-        for table in tables:
-            try:
-                self.purge_table(table, progress)
-            except MooringError as exc:
-                report.failed[table] = exc
-            else:
-                report.purged.append(table)
-        return report
+            return self._purge_over(self._trash.read(), progress)
+        return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
     ) -> PurgeReport:
         """Purge those drops of these tables whose time is over, or whose purge was cut off."""
         self.require_writable()
-        report = PurgeReport([], {})
         wanted = set(tables)
         found = [one for one in self._trash.read() if one.id in wanted]
-        self._purge_over(found, report, progress)
-        return report
+        return self._purge_over(found, progress)
 
     def _purge_over(
-        self, dropped: Sequence[Dropped], report: PurgeReport, progress: PurgeProgress | None
-    ) -> None:
+        self, dropped: Sequence[Dropped], progress: PurgeProgress | None
+    ) -> PurgeReport:
+        report = PurgeReport([], {})
         now_ms = self.connection.clock.now_ms()
         for one in dropped:
             if not one.is_over(now_ms):
@@ -514,6 +506,7 @@ class IcebergBackend:
                     report.purged.append(one.id)
             except MooringError as exc:
                 report.failed[one.id] = exc
+        return report
 
     # -- versions ----------------------------------------------------------------------------------
 

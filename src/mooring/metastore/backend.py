@@ -8,6 +8,7 @@ Spec: deltacat-storage-model; objects-and-relationships.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -45,6 +46,7 @@ from mooring.namespace.api import (
 )
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
+from mooring.namespace.purging import purge_each
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
 from mooring.tables.reference_names import branch_of
 
@@ -370,21 +372,12 @@ class MetastoreBackend(Namespaces):
     ) -> PurgeReport:
         """Purge exactly these tables, or all that are expired."""
         self._prepare()
-        report = PurgeReport([], {})
         if tables is None:
             now_ms = self.home.clock.now_ms()
             expired = [one for one in self._trash.read() if _is_over(one, now_ms)]
             purged = self._trash.purge(expired, progress) if expired else []
-            report.purged.extend(one.id for one in purged if one.table is not None)
-            return report
-        for table in tables:
-            try:
-                self.purge_table(table, progress)
-            except MooringError as exc:
-                report.failed[table] = exc
-            else:
-                report.purged.append(table)
-        return report
+            return PurgeReport([one.id for one in purged if one.table is not None], {})
+        return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
