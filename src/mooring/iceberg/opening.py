@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mooring.config import parse_flag
 from mooring.errors import InvalidInputError
+from mooring.http.properties import COMMON, read_properties
 from mooring.iceberg.backend import IcebergBackend
 from mooring.iceberg.client import RestClient
 from mooring.iceberg.connection import Connection
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "open_iceberg"]
 
-_HEADER = "header."
-_NUMBERS = ("timeout_s", "page_size")
-_FLAGS = ("verify", "delegation")
 _TEXTS = (
     "uri",
     "warehouse",
@@ -43,7 +41,7 @@ _ALSO = {
     "oauth2-server-uri": "oauth2_server_uri",
     "rest-page-size": "page_size",
 }
-KNOWN = frozenset({*_TEXTS, *_NUMBERS, *_FLAGS, *_ALSO, "root", MANAGED_BY, "checked_listing"})
+KNOWN = frozenset({*_TEXTS, *COMMON, *_ALSO, "root", MANAGED_BY, "checked_listing"})
 
 
 def open_iceberg(
@@ -68,21 +66,9 @@ def open_iceberg(
         MissingExtraError: what speaks to servers is not installed.
     """
     given = {_ALSO.get(key, key): value for key, value in properties.items()}
-    headers = {
-        key.removeprefix(_HEADER): given.pop(key) for key in list(given) if key.startswith(_HEADER)
-    }
-    unknown = sorted(set(given) - KNOWN)
-    if unknown:
-        msg = f"unknown property {quote(unknown[0])} of an Iceberg catalog: known are"
-        raise InvalidInputError(f"{msg} {', '.join(sorted(KNOWN))} and {_HEADER}*")
-    if not given.get("uri"):
-        msg = "an Iceberg catalog needs the property 'uri': the address of its REST server"
-        raise InvalidInputError(msg)
-    chosen: dict[str, Any] = {key: given[key] for key in _TEXTS if given.get(key)}
-    chosen |= {key: _number(key, given[key]) for key in _NUMBERS if key in given}
-    chosen |= {key: parse_flag(given[key], key) for key in _FLAGS if key in given}
+    chosen = read_properties(given, _TEXTS, known=KNOWN, kind="an Iceberg catalog")
     connection = Connection(
-        RestClient(ClientSettings(headers=headers, **chosen)),
+        RestClient(ClientSettings(**chosen)),
         author=author,
         read_only=read_only,
         storage_options=storage_options,
@@ -102,11 +88,3 @@ def _managed_by(text: str | None) -> ManagedBy:
         msg = f"property '{MANAGED_BY}' is 'storage' or 'impl', not {quote(chosen)}"
         raise InvalidInputError(msg)
     return ManagedBy(chosen)
-
-
-def _number(key: str, text: str) -> int | float:
-    try:
-        return int(text) if key == "page_size" else float(text)
-    except ValueError:
-        msg = f"property {quote(key)} is a number, not {quote(text)}"
-        raise InvalidInputError(msg) from None

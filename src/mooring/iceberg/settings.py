@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mooring.errors import InvalidInputError
 from mooring.http.address import is_address, show_address, trim_address
+from mooring.http.properties import check_patience
 from mooring.http.reach import Reach
 from mooring.identifiers import quote
 
@@ -73,12 +74,7 @@ class ClientSettings:
                 " the host"
             )
             raise InvalidInputError(msg)
-        if self.timeout_s <= 0 or self.page_size < 1:
-            msg = (
-                "the timeout and the size of a page must be above zero, not"
-                f" {self.timeout_s} s and {self.page_size}"
-            )
-            raise InvalidInputError(msg)
+        check_patience(self.timeout_s, self.page_size)
 
     @property
     def address(self) -> str:

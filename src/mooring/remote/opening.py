@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mooring.config import parse_flag
-from mooring.errors import InvalidInputError
-from mooring.identifiers import quote
+from mooring.http.properties import COMMON, read_properties
 from mooring.remote.backend import RemoteBackend
 from mooring.remote.connection import Connection
 from mooring.remote.settings import RemoteSettings
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "open_remote"]
 
-_HEADER = "header."
-_NUMBERS = ("timeout_s", "page_size")
-_FLAGS = ("verify", "delegation")
 _TEXTS = (
     "uri",
     "delimiter",
@@ -34,7 +29,7 @@ _TEXTS = (
     "client_cert",
     "client_key",
 )
-KNOWN = frozenset({*_TEXTS, *_NUMBERS, *_FLAGS})
+KNOWN = frozenset({*_TEXTS, *COMMON})
 
 
 def open_remote(
@@ -58,33 +53,12 @@ def open_remote(
         InvalidInputError: a property is unknown or makes no sense.
         MissingExtraError: what speaks to servers is not installed.
     """
-    given = dict(properties)
-    headers = {
-        key.removeprefix(_HEADER): given.pop(key) for key in list(given) if key.startswith(_HEADER)
-    }
-    unknown = sorted(set(given) - KNOWN)
-    if unknown:
-        msg = f"unknown property {quote(unknown[0])} of a Lance REST server: known are"
-        raise InvalidInputError(f"{msg} {', '.join(sorted(KNOWN))} and {_HEADER}*")
-    if not given.get("uri"):
-        msg = "a remote catalog needs the property 'uri': the address of a Lance REST server"
-        raise InvalidInputError(msg)
-    chosen: dict[str, Any] = {key: given[key] for key in _TEXTS if given.get(key)}
-    chosen |= {key: _number(key, given[key]) for key in _NUMBERS if key in given}
-    chosen |= {key: parse_flag(given[key], key) for key in _FLAGS if key in given}
+    chosen = read_properties(properties, _TEXTS, known=KNOWN, kind="a remote catalog")
     connection = Connection(
-        RemoteSettings(headers=headers, **chosen),
+        RemoteSettings(**chosen),
         author=author,
         read_only=read_only,
         storage_options=storage_options,
         clock=clock,
     )
     return RemoteBackend(connection)
-
-
-def _number(key: str, text: str) -> int | float:
-    try:
-        return int(text) if key == "page_size" else float(text)
-    except ValueError:
-        msg = f"property {quote(key)} is a number, not {quote(text)}"
-        raise InvalidInputError(msg) from None

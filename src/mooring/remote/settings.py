@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from mooring.errors import InvalidInputError
 from mooring.http.address import is_address, show_address, trim_address
 from mooring.http.authorization import Grant
+from mooring.http.properties import check_patience
 from mooring.http.reach import Reach
 from mooring.identifiers import DELIMITER, quote
 
@@ -72,12 +73,7 @@ class RemoteSettings:
             if one is not None and one != "none" and not is_address(one):
                 msg = f"{quote(show_address(one))} is no address of a Lance REST server: write"
                 raise InvalidInputError(f"{msg} http:// or https:// and the host")
-        if self.timeout_s <= 0 or self.page_size < 1:
-            msg = (
-                "the timeout and the size of a page must be above zero, not"
-                f" {self.timeout_s} s and {self.page_size}"
-            )
-            raise InvalidInputError(msg)
+        check_patience(self.timeout_s, self.page_size)
 
     @property
     def address(self) -> str:
