@@ -6,13 +6,12 @@ The file may hold secrets, so it is replaced atomically and readable by its owne
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 from mooring.errors import InvalidInputError
+from mooring.private_file import replace_private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,13 +125,4 @@ def _value(value: object) -> str:
 
 def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_private(path, text)

@@ -29,6 +29,7 @@ import msgspec
 
 from mooring.errors import ConflictError, InvalidInputError, NotFoundError
 from mooring.identifiers import DELIMITER, ObjectId, quote
+from mooring.private_file import replace_private
 from mooring.server.oidc import OidcGrant, OidcSettings
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, digest_of
@@ -300,17 +301,7 @@ def _changing(path: Path) -> Iterator[None]:
 def _replace(path: Path, text: str, expected: Sequence[Client]) -> None:
     if _parse(text, path).clients != tuple(expected):
         raise InvalidInputError(f"'{path}' cannot be changed safely: edit it by hand")
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_private(path.resolve(), text)
 
 
 def _without(text: str, name: str) -> str:

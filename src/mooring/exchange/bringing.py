@@ -1,9 +1,6 @@
-"""A catalog's names and properties as lines of JSON: taken from one, brought into another.
+"""A snapshot brought into a catalog: names for tables that lie in it already.
 
-The first line says the format and how many lines follow; then come the namespaces, parents first,
-then the tables with their locations relative to the root. Only what is live is written: the trash
-stays with its catalog, and so do the bytes of tables. Reading back gives names to tables that lie
-in the target already, and can be done again after it was cut off.
+It can be done again after it was cut off: what is there as the snapshot has it is left alone.
 """
 
 from __future__ import annotations
@@ -12,9 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from mooring.directory.layout import table_dir
 from mooring.directory.manifest import MANIFEST_DIR
@@ -32,190 +27,24 @@ from mooring.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
+from mooring.exchange.snapshot import NamespaceEntry, directory_of, relative
 from mooring.identifiers import ROOT, ObjectId, check_composed, quote
 from mooring.namespace.api import CreateMode
 from mooring.namespace.locations import check_location, is_outside
 from mooring.namespace.properties import PROTECTED, check_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mooring.catalog import Catalog
-    from mooring.namespace.api import TableInfo
-    from mooring.namespace.settings import Settings
-    from mooring.store import Store
+    from mooring.exchange.snapshot import Snapshot, TableEntry
 
     Act = Callable[[], object]
 
-__all__ = [
-    "FORMAT",
-    "NamespaceEntry",
-    "Outcome",
-    "Result",
-    "Snapshot",
-    "TableEntry",
-    "bring_in",
-    "read_lines",
-    "take_snapshot",
-    "write_lines",
-]
+__all__ = ["Outcome", "Result", "bring_in"]
 
-FORMAT = 1
 _AT_ONCE = 32
 _NO_PROPERTIES = "properties are left out: the target is a plain directory, which keeps none"
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
-
-class NamespaceEntry(msgspec.Struct, frozen=True, tag_field="type", tag="namespace"):
-    """A line about a namespace; the root's identifier is empty."""
-
-    id: tuple[str, ...]
-    properties: dict[str, str] = {}
-
-
-class TableEntry(msgspec.Struct, frozen=True, tag_field="type", tag="table"):
-    """A line about a table; its location is relative to the root, or a URI outside of it."""
-
-    id: tuple[str, ...]
-    location: str
-    properties: dict[str, str] = {}
-
-
-class _Header(msgspec.Struct, frozen=True, tag_field="type", tag="mooring export"):
-    format: int
-    state: str
-    namespaces: int
-    tables: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What a catalog names, sorted: so parents come before their children."""
-
-    namespaces: Sequence[NamespaceEntry]
-    tables: Sequence[TableEntry]
-
-    def __len__(self) -> int:
-        """Count the objects."""
-        return len(self.namespaces) + len(self.tables)
-
-
-@runtime_checkable
-class _Directory(Protocol):
-    """What an exchange asks of a catalog beyond the operations that all have."""
-
-    @property
-    def levels(self) -> int | None: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def settings(self) -> Settings: ...
-    def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]: ...
-    def describe_tables(self) -> list[TableInfo]: ...
-    def unrecorded_tables(self) -> list[ObjectId]: ...
-
-
-# -- out -----------------------------------------------------------------------------------------
-
-
-def take_snapshot(catalog: Catalog) -> Snapshot:
-    """Read the names, locations and properties of everything that is live.
-
-    Raises:
-        UnsupportedError: this kind of catalog cannot tell.
-    """
-    directory = _directory_of(catalog)
-    # Tables first: the namespace of one that is made meanwhile is older than it.
-    tables = [
-        TableEntry(info.id.names, _relative(info.location, directory), dict(info.properties))
-        for info in directory.describe_tables()
-    ]
-    namespaces = [
-        NamespaceEntry(name.names, dict(properties))
-        for name, properties in directory.describe_namespaces()
-    ]
-    return Snapshot(namespaces, tables)
-
-
-def write_lines(snapshot: Snapshot) -> Iterator[bytes]:
-    """Write a snapshot; the same names give the same lines."""
-    header = _Header(FORMAT, "live", len(snapshot.namespaces), len(snapshot.tables))
-    for entry in (header, *snapshot.namespaces, *snapshot.tables):
-        yield msgspec.json.encode(entry, order="deterministic") + b"\n"
-
-
-def _relative(location: str, directory: _Directory) -> str:
-    return location.removeprefix(directory.store.location("").rstrip("/") + "/")
-
-
-# -- in ------------------------------------------------------------------------------------------
-
-
-def read_lines(lines: Iterable[bytes]) -> Snapshot:
-    """Read a snapshot.
-
-    Raises:
-        InvalidInputError: it is none, or not whole.
-        UnsupportedError: a newer release wrote it.
-    """
-    remaining = iter(lines)
-    header = _decode(msgspec.json.Decoder(_Header), next(remaining, b""), 1)
-    if header.format > FORMAT:
-        msg = (
-            f"this file has format {header.format} and this Mooring knows format {FORMAT}:"
-            ' upgrade with "pip install --upgrade mooring"'
-        )
-        raise UnsupportedError(msg)
-    namespaces: list[NamespaceEntry] = []
-    tables: list[TableEntry] = []
-    named: set[tuple[str, ...]] = set()
-    decoder = msgspec.json.Decoder(NamespaceEntry | TableEntry)
-    for number, line in enumerate(remaining, start=2):
-        if not line.strip():
-            continue
-        entry = _decode(decoder, line, number)
-        if entry.id in named:
-            msg = f"line {number} names {quote(str(ObjectId(entry.id)))} a second time"
-            raise InvalidInputError(msg)
-        named.add(entry.id)
-        if isinstance(entry, TableEntry):
-            tables.append(entry)
-        else:
-            namespaces.append(entry)
-    if (len(namespaces), len(tables)) != (header.namespaces, header.tables):
-        msg = (
-            f"the file is not whole: its first line tells of {header.namespaces} namespaces and"
-            f" {header.tables} tables, and it has {len(namespaces)} and {len(tables)}"
-        )
-        raise InvalidInputError(msg)
-    return Snapshot(
-        sorted(namespaces, key=lambda entry: entry.id), sorted(tables, key=lambda entry: entry.id)
-    )
-
-
-def _decode(decoder: msgspec.json.Decoder[_Struct], line: bytes, number: int) -> _Struct:
-    try:
-        return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        msg = f"line {number} is not one that an export writes: {exc}"
-        raise InvalidInputError(msg) from exc
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What is to be done with one object, and what that makes of it."""
-
-    result: Result
-    reason: str | None = None
-    acts: Sequence[Act] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A live table of the target."""
-
-    location: str
-    properties: Mapping[str, str]
 
 
 class Result(StrEnum):
@@ -250,6 +79,23 @@ class Outcome:
     def name(self) -> str:
         """The object's identifier for people."""
         return str(ObjectId(self.entry.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is to be done with one object, and what that makes of it."""
+
+    result: Result
+    reason: str | None = None
+    acts: Sequence[Act] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A live table of the target."""
+
+    location: str
+    properties: Mapping[str, str]
 
 
 def bring_in(
@@ -287,13 +133,13 @@ class _Target:
     def __init__(self, catalog: Catalog, mode: CreateMode, *, dry_run: bool) -> None:
         self._catalog = catalog
         self._dry_run = dry_run
-        self._directory = directory = _directory_of(catalog)
+        self._directory = directory = directory_of(catalog)
         self._mode = mode
         self._is_plain = directory.levels == 1
         self._root = directory.store.location("")
         self._namespaces = dict(directory.describe_namespaces())
         self._tables = {
-            info.id: _Known(_relative(info.location, directory), info.properties)
+            info.id: _Known(relative(info.location, directory), info.properties)
             for info in directory.describe_tables()
         }
         self._unrecorded = set(directory.unrecorded_tables())
@@ -478,16 +324,6 @@ class _Target:
         if self._mode is CreateMode.OVERWRITE:
             return known != wanted
         return any(known.get(key) != value for key, value in wanted.items())
-
-
-def _directory_of(catalog: Catalog) -> _Directory:
-    if not isinstance(catalog.backend, _Directory):
-        msg = (
-            f"'{catalog.uri}' is not a directory of tables, and only those are exported and"
-            " imported: register the tables of others by their locations"
-        )
-        raise UnsupportedError(msg)
-    return catalog.backend
 
 
 def _is_own(name: ObjectId, location: str) -> bool:
