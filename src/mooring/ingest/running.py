@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,13 +28,15 @@ from mooring.ingest.landing import (
 )
 from mooring.ingest.matching import LocalMatcher
 from mooring.ingest.rejects import RejectRules, too_many, write_rejects
+from mooring.ingest.report import IngestReport, Progress
+from mooring.ingest.request import IngestMode, OnConflict, Request
 from mooring.ingest.source import FileSource
 from mooring.ingest.task import Ingested, WriteTask
+from mooring.ingest.written_parts import WrittenParts
 from mooring.jobs.address import CatalogAddress, TableAddress
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import WriteMode, write_parts
 from mooring.tables.failures import translated
-from mooring.tables.fragments import unpack
 from mooring.tables.key_types import require_key_types
 from mooring.tables.keys import forget_key
 from mooring.tables.pending import PendingRun, draft_for, new_run_id
@@ -47,92 +47,22 @@ from mooring.tables.versions import newest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from enum import StrEnum
 
     from mooring.catalog import Catalog, Name
     from mooring.identifiers import ObjectId
     from mooring.ingest.evolving import Evolution
     from mooring.ingest.fitting import Misfit
     from mooring.ingest.matching import Matcher
-    from mooring.ingest.rejects import Reject
     from mooring.ingest.source import Plan, Source
     from mooring.jobs.runner import Runner
     from mooring.table import Table
     from mooring.tables.fragments import FragmentMetadata
     from mooring.tables.pending import Draft
 
-__all__ = ["IngestMode", "IngestReport", "OnConflict", "Progress", "ingest"]
+__all__ = ["ingest"]
 
 _SHOWN = 5
-
-
-class IngestMode(StrEnum):
-    """What becomes of the rows."""
-
-    APPEND = "append"
-    OVERWRITE = "overwrite"
-    UPSERT = "upsert"
-    DELETE = "delete"
-
-
-class OnConflict(StrEnum):
-    """What becomes of rows whose key is there, where a table has a key and rows are appended."""
-
-    FAIL = "fail"
-    REJECT = "reject"
-
-
-@dataclass(frozen=True)
-class IngestReport:
-    """What an ingestion did.
-
-    Attributes:
-        table: The table.
-        mode: How.
-        version: The version it made, or made then.
-        is_new: Whether it was done now; not where the run was in the table already.
-        rows_in: Records read.
-        rows_written: Rows written: those inserted and updated.
-        rows_inserted: Rows that are new.
-        rows_updated: Rows that have other values now.
-        rows_deleted: Rows that are gone.
-        rows_rejected: Records left out.
-        bytes_read: What was read.
-        files: Files read.
-        seconds: How long it took.
-        engine: ``threads`` or ``spark``.
-        changes: What was changed of the table's columns.
-    """
-
-    table: str
-    mode: IngestMode
-    version: int
-    is_new: bool
-    rows_in: int = 0
-    rows_written: int = 0
-    rows_inserted: int = 0
-    rows_updated: int = 0
-    rows_deleted: int = 0
-    rows_rejected: int = 0
-    bytes_read: int = 0
-    files: int = 0
-    seconds: float = 0.0
-    engine: str = "threads"
-    changes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an ingestion has come.
-
-    Attributes:
-        rows: Rows written.
-        bytes: Bytes read.
-        total_bytes: Of how many.
-    """
-
-    rows: int
-    bytes: int
-    total_bytes: int
 
 
 def ingest(
@@ -183,7 +113,7 @@ def ingest(
         ConflictError: keys of appended rows are in the table.
         ConcurrentModificationError: others were faster all the time.
     """
-    asked = _Asked(
+    asked = Request(
         IngestMode(_choose(mode, IngestMode, "mode")),
         (key,) if isinstance(key, str) else tuple(key),
         RejectRules.of(rejects, max_rejects),
@@ -224,31 +154,6 @@ def _choose(text: str, among: type[StrEnum], what: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What was asked for."""
-
-    mode: IngestMode
-    key: tuple[str, ...]
-    rules: RejectRules
-    on_conflict: OnConflict
-    mark: RunMark | None
-    evolve: bool
-
-    @property
-    def by_key(self) -> bool:
-        return self.mode in {IngestMode.UPSERT, IngestMode.DELETE}
-
-    def check(self) -> None:
-        """Refuse what contradicts itself."""
-        if self.by_key and not self.key:
-            msg = f"to {self.mode} needs a key: name its columns with --key a,b"
-            raise InvalidInputError(msg)
-        if self.key and not self.by_key:
-            msg = f"a key is for upsert and delete: to {self.mode} needs none"
-            raise InvalidInputError(msg)
-
-
 class _Run:
     """One ingestion."""
 
@@ -257,7 +162,7 @@ class _Run:
         catalog: Catalog,
         name: ObjectId,
         source: Source,
-        asked: _Asked,
+        asked: Request,
         *,
         runner: Runner,
         matcher: Matcher | None,
@@ -275,7 +180,7 @@ class _Run:
         self._begun_s = time.monotonic()
         self._rows = self._bytes = 0
         self._noted: Draft | None = None
-        self._written = _WrittenParts()
+        self._written = WrittenParts()
 
     def run(self) -> IngestReport:
         self._catalog.backend.require_writable()
@@ -445,7 +350,7 @@ class _Run:
 
     def _check(self, draft: Draft, parts: Sequence[Ingested]) -> None:
         """Before a commit: see to rejected records, and to the key of an upsert."""
-        self._written = _WrittenParts(list(parts))
+        self._written = WrittenParts(list(parts))
         self._keep_rejects()
         if self._asked.mode is not IngestMode.UPSERT:
             return
@@ -531,7 +436,7 @@ class _Run:
             parts = self._plan.runner.run(
                 partial(task, draft), self._plan.parts, label="reading keys", on_done=self._tell
             )
-            self._written = _WrittenParts(parts)
+            self._written = WrittenParts(parts)
             self._keep_rejects()
             fragments = self._written.fragments()
             if fragments:
@@ -579,35 +484,3 @@ def _write_without(
 ) -> Ingested:
     part, left_out = again
     return task.write(draft, part, left_out)  # type: ignore[arg-type]  # a readable
-
-
-@dataclass
-class _WrittenParts:
-    """What workers wrote, part by part, and which rows were left out of each afterwards."""
-
-    parts: list[Ingested] = field(default_factory=list)
-    left_out: dict[int, dict[int, str]] = field(default_factory=dict)
-
-    def fragments(self) -> list[FragmentMetadata]:
-        return unpack(text for part in self.parts for text in part.fragments)
-
-    def rejects(self) -> list[Reject]:
-        return [reject for part in self.parts for reject in part.rejects]
-
-    def leave_out(self, wrong: Mapping[int, str]) -> set[int]:
-        """Note rows by their positions among all; return the parts that have some."""
-        touched = set()
-        before = 0
-        for number, part in enumerate(self.parts):
-            here = {at - before: wrong[at] for at in wrong if 0 <= at - before < part.rows}
-            before += part.rows
-            if here:
-                self._note(number, here, part.rows)
-                touched.add(number)
-        return touched
-
-    def _note(self, number: int, here: Mapping[int, str], rows: int) -> None:
-        known = self.left_out.setdefault(number, {})
-        # Rows are counted without those that were left out before.
-        places = [at for at in range(rows + len(known)) if at not in known]
-        known.update({places[at]: reason for at, reason in here.items()})
