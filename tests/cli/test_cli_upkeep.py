@@ -7,7 +7,8 @@ import json
 import pytest
 
 import mooring
-from mooring.tables.pending import PendingRun, draft_for
+from mooring.tables.draft import draft_for
+from mooring.tables.pending import PendingRun
 from tests.upkeep.tables import make_table, numbers, unnamed_files
 
 DONE, FAILED, USAGE, NOT_FOUND, CONFLICT, REFUSED = range(6)

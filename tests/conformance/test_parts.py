@@ -18,8 +18,9 @@ from mooring.errors import (
 )
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import PartWritten, WriteMode, write_parts
+from mooring.tables.draft import draft_for
 from mooring.tables.fragments import pack
-from mooring.tables.pending import PendingRun, draft_for, list_runs
+from mooring.tables.pending import PendingRun, list_runs
 from mooring.tables.runs import RunMark, Runs, find_done, list_done
 
 BLOB = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})

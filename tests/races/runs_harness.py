@@ -16,7 +16,7 @@ import msgspec
 from mooring.errors import MooringError
 from mooring.store.numbered import create_once
 from mooring.tables import pending
-from mooring.tables.pending import PENDING_DIR, PendingRun, list_runs
+from mooring.tables.pending import PENDING_DIR, PendingRun, given_up, list_runs
 from mooring.tables.place import Place
 from mooring.tables.runs import Done, RunMark, Runs
 from mooring.tables.versions import manifest_name, parse_manifest
@@ -79,7 +79,7 @@ def _note(worker: Worker, file: str, *, on_disk: bool) -> PendingRun:
         store.put(path, body)
     if store.head(note[0]) is None:
         store.delete([data[0]])
-        raise pending._given_up(run)
+        raise given_up(run)
     return PendingRun(worker.place, run)
 
 

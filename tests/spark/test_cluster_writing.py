@@ -17,8 +17,9 @@ import pytest
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import PartWritten, WriteMode, write_parts
 from mooring.spark.runner import SparkRunner
+from mooring.tables.draft import draft_for
 from mooring.tables.fragments import commit, pack
-from mooring.tables.pending import PendingRun, draft_for, list_runs
+from mooring.tables.pending import PendingRun, list_runs
 from tests.spark.cluster import session
 from tests.spark.places import KINDS, Place
 

@@ -13,8 +13,8 @@ from mooring.directory.renaming import Renaming
 from mooring.identifiers import ObjectId
 from mooring.jobs.incoming import Incoming
 from mooring.metastore.layout import Operation, RevisionName, revision_path
+from mooring.tables.draft import draft_for
 from mooring.tables.handle import At
-from mooring.tables.pending import draft_for
 from mooring.tables.versions import list_versions, manifest_path
 from mooring.upkeep.findings import Fault, Repair
 from mooring.upkeep.places import site_of

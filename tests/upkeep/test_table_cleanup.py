@@ -18,8 +18,9 @@ import mooring
 from mooring.errors import ConcurrentModificationError, InvalidInputError, ReadOnlyError
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import PartWritten, write_parts
+from mooring.tables.draft import draft_for
 from mooring.tables.fragments import pack
-from mooring.tables.pending import PendingRun, draft_for
+from mooring.tables.pending import PendingRun
 from mooring.upkeep import RunState, cleanup, compact, fill_column, sweep_runs
 from tests.upkeep.tables import (
     KINDS,
@@ -281,7 +282,7 @@ KILLED = """
     import sys, time
     import pyarrow as pa
     import mooring
-    from mooring.tables.pending import draft_for
+    from mooring.tables.draft import draft_for
 
     table = mooring.connect(sys.argv[1]).table(sys.argv[2])
     handle = table.handle

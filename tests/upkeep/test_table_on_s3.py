@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from mooring.jobs.runner import Threads
-from mooring.tables.pending import draft_for
+from mooring.tables.draft import draft_for
 from mooring.upkeep import RunState, build_index, cleanup, compact, fill_column, sweep_runs
 from tests.upkeep.tables import KINDS, make_table, numbers, open_catalog
 

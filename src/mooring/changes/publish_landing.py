@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from mooring.changes.publish_plan import PublishPlan
     from mooring.jobs.address import TableAddress
     from mooring.jobs.runner import Runner
+    from mooring.tables.draft import Draft
     from mooring.tables.fragments import BaseOperation, FragmentMetadata, Landed
     from mooring.tables.handle import TableHandle
-    from mooring.tables.pending import Draft
     from mooring.tables.publications import PublishMark
 
 __all__ = ["PublishLanding"]

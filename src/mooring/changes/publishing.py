@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from mooring.changes.table import ChangeTable
     from mooring.changes.vectors import Vector
     from mooring.jobs.runner import Runner
+    from mooring.tables.draft import Draft
     from mooring.tables.handle import TableHandle
-    from mooring.tables.pending import Draft
     from mooring.tables.publications import Standing
 
 __all__ = [

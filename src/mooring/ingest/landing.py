@@ -17,10 +17,10 @@ import numpy as np
 
 from mooring.errors import ConcurrentModificationError, ConflictError
 from mooring.ingest.matching import TableVersion
+from mooring.tables.draft import field_ids
 from mooring.tables.fragments import Landed, append_operation, commit, overwrite_operation
 from mooring.tables.key_types import require_key_types
 from mooring.tables.keys import note_key, read_key
-from mooring.tables.pending import field_ids
 from mooring.tables.upserts import (
     KeyFiles,
     RowsChanged,
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from mooring.ingest.matching import Matcher
     from mooring.jobs.address import TableAddress
+    from mooring.tables.draft import Draft
     from mooring.tables.fragments import BaseOperation, FragmentMetadata
     from mooring.tables.handle import TableHandle
-    from mooring.tables.pending import Draft
     from mooring.tables.place import Place
     from mooring.tables.runs import RunMark
 

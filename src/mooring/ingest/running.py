@@ -36,10 +36,11 @@ from mooring.ingest.written_parts import WrittenParts
 from mooring.jobs.address import CatalogAddress, TableAddress
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import WriteMode, write_parts
+from mooring.tables.draft import draft_for
 from mooring.tables.failures import translated
 from mooring.tables.key_types import require_key_types
 from mooring.tables.keys import forget_key
-from mooring.tables.pending import PendingRun, draft_for, new_run_id
+from mooring.tables.pending import PendingRun, new_run_id
 from mooring.tables.place import open_place
 from mooring.tables.runs import RunMark, find_done
 from mooring.tables.upserts import KeyFiles
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
     from mooring.ingest.source import Plan, Source
     from mooring.jobs.runner import Runner
     from mooring.table import Table
+    from mooring.tables.draft import Draft
     from mooring.tables.fragments import FragmentMetadata
-    from mooring.tables.pending import Draft
 
 __all__ = ["ingest"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mooring.ingest.reading import Chunk
     from mooring.ingest.sources import TextOptions
-    from mooring.tables.pending import Draft
+    from mooring.tables.draft import Draft
 
 __all__ = ["Ingested", "Readable", "WriteTask"]
 

@@ -18,8 +18,9 @@ from mooring.identifiers import quote
 from mooring.remote.backend import RemoteBackend
 from mooring.store import open_store
 from mooring.tables.api import ElsewhereWritten
+from mooring.tables.draft import draft_for
 from mooring.tables.fragments import data_files
-from mooring.tables.pending import PendingRun, draft_for
+from mooring.tables.pending import PendingRun
 from mooring.tables.place import open_place
 from mooring.tables.runs import Runs
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from mooring.identifiers import ObjectId
     from mooring.opening import StoredBackend
     from mooring.store import Store
-    from mooring.tables.pending import Draft
+    from mooring.tables.draft import Draft
     from mooring.tables.place import Place
     from mooring.tables.runs import RunMark
 

@@ -25,8 +25,9 @@ from mooring.jobs.address import CatalogAddress
 from mooring.jobs.incoming import Incoming, IncomingRows
 from mooring.jobs.writing import PartWritten, WriteMode
 from mooring.namespace.api import CreateMode
+from mooring.tables.draft import draft_for
 from mooring.tables.fragments import Landed, commit, data_files, pack, unpack, whole_schema
-from mooring.tables.pending import PendingRun, draft_for, new_run_id
+from mooring.tables.pending import PendingRun, new_run_id
 from mooring.tables.place import open_place
 from mooring.tables.runs import Done, Runs, find_done
 
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
     from mooring.catalog import Catalog
+    from mooring.tables.draft import Draft
     from mooring.tables.handle import TableHandle
-    from mooring.tables.pending import Draft
     from mooring.tables.runs import RunMark
 
 __all__ = ["OpenWrite", "begin_write"]

@@ -24,16 +24,10 @@ from mooring.errors import (
 )
 from mooring.jobs.writing import PartWritten
 from mooring.tables.additions import appended_files
+from mooring.tables.draft import Draft, draft_for, field_ids
 from mooring.tables.fragments import Landed, commit, data_files, pack, unpack
 from mooring.tables.handle import At
-from mooring.tables.pending import (
-    Draft,
-    PendingRun,
-    draft_for,
-    field_ids,
-    list_runs,
-    new_run_id,
-)
+from mooring.tables.pending import PendingRun, list_runs, new_run_id
 from mooring.tables.runs import Done, RunMark, Runs, find_done
 
 if TYPE_CHECKING:

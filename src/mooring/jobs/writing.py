@@ -21,8 +21,9 @@ from mooring.identifiers import quote
 from mooring.namespace.api import CreateMode
 from mooring.table import Table
 from mooring.tables.api import ElsewhereWritten
+from mooring.tables.draft import Draft, draft_for
 from mooring.tables.fragments import commit, data_files, unpack, whole_schema
-from mooring.tables.pending import Draft, PendingRun, draft_for, new_run_id
+from mooring.tables.pending import PendingRun, new_run_id
 from mooring.tables.place import open_place
 from mooring.tables.runs import Done, Runs, find_done
 

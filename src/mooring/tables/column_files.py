@@ -13,9 +13,9 @@ import lance
 import pyarrow as pa
 
 from mooring.errors import ConcurrentModificationError
+from mooring.tables.draft import field_ids
 from mooring.tables.field_paths import quoted
 from mooring.tables.fragments import commit, data_files
-from mooring.tables.pending import field_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

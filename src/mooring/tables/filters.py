@@ -56,6 +56,9 @@ def whole(text: str, what: str = "filter") -> str:
     Raises:
         InvalidInputError: it is empty, no text, or so long that it would end the process.
     """
+    if not isinstance(text, str):
+        msg = f"the {what} is SQL in a string, not {type(text).__name__}: write {str(text)!r}"
+        raise InvalidInputError(msg)
     if not text.strip():
         msg = f"the {what} is empty: leave it out, or write an SQL expression"
         raise InvalidInputError(msg)

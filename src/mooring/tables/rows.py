@@ -49,9 +49,11 @@ def _to_reader(data: object, schema: pa.Schema | None) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(batch.schema, [batch])
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_iterable(iter(data), schema)
+    columns = "; of a dictionary of columns pyarrow.table makes one"
     msg = (
         f"rows cannot be read from {type(data).__name__}: give an Arrow table, a data frame,"
         " or an iterable of record batches or dictionaries"
+        f"{columns if isinstance(data, Mapping) else ''}"
     )
     raise InvalidInputError(msg)
 
@@ -80,8 +82,15 @@ def read_file(path: str | Path, kind: str | None = None) -> pa.RecordBatchReader
     try:
         return pyarrow.dataset.dataset(source, format=chosen).scanner().to_reader()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as exc:
-        msg = f"'{path}' cannot be read as {chosen}: {exc}"
+        msg = f"'{path}' cannot be read as {chosen}: {_reason(exc, source)}"
         raise InvalidInputError(msg) from exc
+
+
+def _reason(exc: Exception, source: Path) -> str:
+    """Tell what Arrow found, without the way to it, which names the file three times."""
+    _, _, reason = str(exc).rpartition("input source ")
+    _, named, rest = reason.partition("': ")
+    return reason if source.is_dir() or not named else rest.removeprefix("Invalid: ")
 
 
 def _is_data_frame(data: object) -> bool:
@@ -93,7 +102,7 @@ def _from_iterable(items: Iterator[Any], schema: pa.Schema | None) -> pa.RecordB
         first = next(items)
     except StopIteration:
         if schema is None:
-            msg = "an empty iterable has no schema: give one"
+            msg = "an empty iterable has no schema: give one, as in schema.empty_table() of Arrow"
             raise InvalidInputError(msg) from None
         return pa.RecordBatchReader.from_batches(schema, [])
     everything = chain([first], items)
@@ -135,5 +144,8 @@ def _flatten(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         elif isinstance(item, pa.Table):
             yield from item.to_batches() or [pa.RecordBatch.from_pylist([], schema=item.schema)]
         else:
-            msg = f"an iterable of rows cannot hold {type(item).__name__}"
+            msg = (
+                f"an iterable of rows cannot hold {type(item).__name__}: a row is a dictionary of"
+                " names and values"
+            )
             raise InvalidInputError(msg)

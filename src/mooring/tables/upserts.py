@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from lance.fragment import FragmentMetadata, LanceFragment
 
+    from mooring.tables.draft import Draft
     from mooring.tables.fragments import Landed
     from mooring.tables.handle import TableHandle
-    from mooring.tables.pending import Draft
     from mooring.tables.place import Place
     from mooring.tables.transactions import Transaction
 

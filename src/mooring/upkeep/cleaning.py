@@ -16,7 +16,8 @@ from mooring.clock import SystemClock
 from mooring.errors import InvalidInputError
 from mooring.identifiers import quote
 from mooring.tables.compaction import Cleaned, Cleaning, clean
-from mooring.tables.pending import PendingRun, list_runs, named_files
+from mooring.tables.data_files import named_files
+from mooring.tables.pending import PendingRun, list_runs
 
 if TYPE_CHECKING:
     from mooring.table import Table
