@@ -1,6 +1,6 @@
 """A published table equals the change table at each position, and every position lands once.
 
-Issue 7: "one Lance version per published position, exactly once, resumable".
+"One Lance version per published position, exactly once, resumable".
 """
 
 from __future__ import annotations

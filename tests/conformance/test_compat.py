@@ -1,6 +1,6 @@
 """Compatibility mode: a manifest beside directories of names, and readers of either.
 
-Spec: directory-namespace, "Compatibility Mode", rule by rule; issue 3, Deliver 4 and 5.
+Spec: directory-namespace, "Compatibility Mode", rule by rule.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The race harness walks through interleavings on paper tables; here one process at a time dies in
 the middle of an operation on real Lance tables.
 
-Spec: issue 2, "`kill -9` in the middle of drop, undrop, purge and create"; PROTOCOLS, "Lifecycle".
+"`kill -9` in the middle of drop, undrop, purge and create"; PROTOCOLS, "Lifecycle".
 """
 
 from __future__ import annotations

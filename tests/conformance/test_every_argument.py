@@ -4,7 +4,7 @@ Each field of each request has a request that is right without it. With the fiel
 error or what is in the catalog afterwards is another. Only identity and context mean nothing
 here, but for the time to live in the context of a drop.
 
-Spec: issue 4, "every silently ignored argument of the reference honoured or refused".
+Every argument that the reference ignores in silence is honoured or refused.
 """
 
 from __future__ import annotations

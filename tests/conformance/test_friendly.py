@@ -1,6 +1,6 @@
 """The Python surface for people: `mooring.connect(uri)`.
 
-Spec: issue 2, "`mooring.connect(uri)` with a friendly Python surface".
+What `mooring.connect(uri)` offers to people.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Drop, undrop and purge by rows of the manifest: tables, and whole trees of namespaces.
 
-Spec: directory-namespace, "V2: Manifest"; soft-delete, all of it; PROTOCOLS, "Manifest catalogs";
-issue 3, Deliver 5.
+Spec: directory-namespace, "V2: Manifest"; soft-delete, all of it; PROTOCOLS, "Manifest catalogs".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The `__manifest` table: schema, rows, indexes, commits, upkeep, and what others leave in it.
 
 Spec: directory-namespace, "Manifest Table Schema", "Manifest Table Indexes", "Manifest Table
-Commits"; issue 3, Deliver 1 to 3.
+Commits".
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def test_clients_of_one_process_share_a_manifest(tmp_path):
 
 
 def test_a_commit_names_all_whose_changes_it_holds(lake):
-    """Issue 9, deliver 3: "concurrent changes of many clients share commits"."""
+    """Concurrent changes of many clients share commits."""
     gate = _UntilAllWait(3)
     backend = lake.open(store=ScriptedStore(lake.store, gate), author="first")
     gate.manifest = backend.manifest

@@ -1,6 +1,6 @@
 """Several tables of a metastore that change together, or not at all.
 
-Spec: lance-rest-openapi, BatchCreateTableVersions, BatchCommitTables; issue 5, Deliver 5.
+Spec: lance-rest-openapi, BatchCreateTableVersions, BatchCommitTables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Clients of the specification, and Lance itself, on the tables of a metastore.
 
-Spec: objects-and-relationships, "External Manifest Store"; issue 5, Deliver 5.
+Spec: objects-and-relationships, "External Manifest Store".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables of a metastore: made, named, dropped, brought back, purged, and what remains of it.
 
-Spec: soft-delete, all of it; deltacat-storage-model, names and revisions; issue 5, Deliver 5.
+Spec: soft-delete, all of it; deltacat-storage-model, names and revisions.
 """
 
 from __future__ import annotations

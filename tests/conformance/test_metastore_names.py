@@ -1,7 +1,7 @@
 """Namespaces of a metastore, and names of all sorts in it.
 
 Spec: objects-and-relationships, "Object Name"; deltacat-storage-model, "Naming, Mutability, and
-Canonical Strings"; issue 5, Deliver 5.
+Canonical Strings".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a metastore asks of the store: no more for many tables or versions than for few.
 
-Spec: issue 5, Deliver 4, "listing N tables or D deltas is a handful of requests".
+Listing N tables or D deltas is a handful of requests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From a directory of tables to a manifest that names them, and what is true afterwards.
 
-Spec: directory-namespace, "Migration from V1 to V2"; issue 3, "Migration V1 to V2".
+Spec: directory-namespace, "Migration from V1 to V2".
 """
 
 from __future__ import annotations

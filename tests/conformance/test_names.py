@@ -1,6 +1,6 @@
 """Names: each one works in every operation, or is refused with code 13 by every one.
 
-Spec: objects-and-relationships, "Object Name"; issue 2, "Identifiers" and "Names".
+Spec: objects-and-relationships, "Object Name".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names of namespaces and of the tables in them: each is data, and reaches no other.
 
-Spec: objects-and-relationships, "Object Name"; rule "Names are data"; issue 3, Must show: "A name
+Spec: objects-and-relationships, "Object Name"; rule "Names are data"; "A name
 with `'`, `$`, `%`, or Chinese characters can neither see nor harm another namespace".
 """
 

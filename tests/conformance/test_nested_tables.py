@@ -1,6 +1,6 @@
 """Tables of a manifest: declared, created, registered, deregistered, renamed, listed.
 
-Spec: directory-namespace, "V2: Manifest", "Manifest Table Directory"; issue 3, Deliver 1.
+Spec: directory-namespace, "V2: Manifest", "Manifest Table Directory".
 """
 
 from __future__ import annotations

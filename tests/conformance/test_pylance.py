@@ -1,6 +1,6 @@
 """Lance and pylance's own DirectoryNamespace on the same directory.
 
-Spec: directory-namespace, "V1: Directory Listing"; issue 2, "The LanceNamespace adapter".
+Spec: directory-namespace, "V1: Directory Listing"; "The LanceNamespace adapter".
 """
 
 from __future__ import annotations

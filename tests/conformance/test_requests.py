@@ -1,6 +1,6 @@
 """How many requests a catalog sends, counted at the server.
 
-Spec: soft-delete, "O(1) requests"; issue 2, "Listing an adopted catalog".
+Spec: soft-delete, "O(1) requests"; "Listing an adopted catalog".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One behaviour of every store: files, memory, and two S3 servers.
 
-Spec: issue 2, "store/": the verbs; soft-delete, "Conditional-write reliability".
+"store/": the verbs; soft-delete, "Conditional-write reliability".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is supported, beside the reference implementation: the matrix of `doctor --operations`.
 
-Spec: lance-rest-openapi, every operation; issue 4, "Must show".
+Spec: lance-rest-openapi, every operation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Wrong requests: each is refused by the fitting error, in plain words, and nothing changes.
 
-Spec: lance-rest-openapi, the error codes; issue 4, "a wrong column, type, filter, version or
+Spec: lance-rest-openapi, the error codes; "a wrong column, type, filter, version or
 index is a clear error of that code, never an internal one".
 """
 

@@ -1,6 +1,6 @@
 """Checkpoints, older states and sweeps of a metastore.
 
-Issue 5: "opening, reading and committing do not grow with history"; "Sweep".
+"Opening, reading and committing do not grow with history"; "Sweep".
 """
 
 from __future__ import annotations

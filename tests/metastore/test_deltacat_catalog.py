@@ -1,8 +1,6 @@
 """A catalog of deltacat read, written into and adopted, with files as its library leaves them.
 
 The library itself takes part in `tests/interop/test_deltacat.py`.
-
-Spec: issue 5, "Dialect deltacat".
 """
 
 from __future__ import annotations

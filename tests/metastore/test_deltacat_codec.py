@@ -1,7 +1,4 @@
-"""Dictionaries and paths of deltacat, read and written without a loss.
-
-Spec: issue 5, "Dialect deltacat".
-"""
+"""Dictionaries and paths of deltacat, read and written without a loss."""
 
 from __future__ import annotations
 

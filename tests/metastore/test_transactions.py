@@ -1,6 +1,6 @@
 """Transactions of a metastore, and the tree that they leave.
 
-Spec: deltacat-storage-model, whole; issue 5, "Transactions".
+Spec: deltacat-storage-model, whole; "Transactions".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Vacuum: data that no object names goes, after a grace period, and nothing else.
 
-Issue 5: "vacuum of data files that no committed delta references, after a grace period, with a dry
+"Vacuum of data files that no committed delta references, after a grace period, with a dry
 run".
 """
 

@@ -3,7 +3,7 @@
 Two clients follow each other, commit on what they know, and tidy; a third program rewrites all
 rows with every change, as pylance does.
 
-Spec: directory-namespace, "Manifest Table Commits"; issue 3, Deliver 2 and 3.
+Spec: directory-namespace, "Manifest Table Commits".
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from mooring.directory.purge import Purge
 from mooring.directory.view import TableView
 from mooring.errors import ConcurrentModificationError, UnknownOutcomeError
 
+from .caught import require_caught
 from .explorer import Limits
 from .harness import Race, explore
 from .world import open_backend
@@ -95,9 +96,7 @@ def _open_with(kind: type[Chains], store, owner: str):
 
 def _catch(race: Race, *, faults: int = 0, **options) -> None:
     limits = Limits(preemptions=2, faults=faults, stop_at_first=True)
-    report = explore(race, limits=limits, **options)
-    assert report.violations, f"not caught in {report.runs} executions"
-    assert "broke" not in report.violations[0]  # caught by what it did, not by a mistake here
+    require_caught(explore(race, limits=limits, **options).violations)
 
 
 @pytest.mark.parametrize(

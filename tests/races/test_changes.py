@@ -13,6 +13,7 @@ from mooring.changes import ChangeTable, compaction, rounds
 from mooring.changes.objects import THROUGH
 from mooring.metastore.transaction import Transaction
 
+from .caught import require_caught
 from .changes_harness import NAME, explore_changes, make_repeatable
 from .explorer import Limits
 
@@ -113,4 +114,4 @@ BROKEN = [
 )
 def test_wrong_protocol_is_caught(breaking, actors, limits, monkeypatch):
     breaking(monkeypatch)
-    assert explore_changes(actors, replace(limits, stop_at_first=True)).violations
+    require_caught(explore_changes(actors, replace(limits, stop_at_first=True)).violations)

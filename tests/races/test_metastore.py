@@ -1,6 +1,6 @@
 """Every pair of transactions of a metastore through all interleavings; again with faults.
 
-Issue 5: "Race harness over commit, rename, drop, read"; write skew and phantoms are caught.
+"Race harness over commit, rename, drop, read"; write skew and phantoms are caught.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mooring.metastore.committer import Committer, Request
 from mooring.metastore.entry import Entry
 from mooring.metastore.transaction import Transaction
 
+from .caught import require_caught
 from .explorer import Limits
 from .metastore_harness import MetaRace, explore
 
@@ -159,4 +160,4 @@ BROKEN = [
 def test_wrong_protocol_is_caught(breaking, pair, limits, monkeypatch):
     breaking(monkeypatch)
     race = MetaRace(STARTS["with a"], tuple((verb,) for verb in pair))
-    assert explore(race, limits).violations
+    require_caught(explore(race, limits).violations)

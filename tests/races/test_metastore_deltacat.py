@@ -2,8 +2,6 @@
 
 What its library commits is known by its logs, which ours have, too: nobody may take a commit of
 ours for one of its own. Again where nobody has adopted yet what the library committed before.
-
-Spec: issue 5, "Dialect deltacat".
 """
 
 from __future__ import annotations

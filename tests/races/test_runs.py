@@ -1,6 +1,6 @@
 """Runs against cleanups and against themselves, through all interleavings and with faults.
 
-Issue 6: nothing of a lost attempt is ever visible, its files are found and removed while those of
+Nothing of a lost attempt is ever visible, its files are found and removed while those of
 others in flight are left alone, and a repeated batch counts once.
 """
 

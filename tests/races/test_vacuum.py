@@ -1,6 +1,6 @@
 """A vacuum against whoever writes data and names it, through all interleavings and with faults.
 
-Issue 5: "vacuum of data files that no committed delta references".
+"Vacuum of data files that no committed delta references".
 """
 
 from __future__ import annotations

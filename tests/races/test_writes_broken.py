@@ -7,6 +7,7 @@ import pytest
 import mooring.tables.records
 from mooring.errors import ConcurrentModificationError, UnknownOutcomeError
 
+from .caught import require_caught
 from .explorer import Limits
 from .harness import Race, explore
 
@@ -63,4 +64,4 @@ def _name(part: object) -> str | None:
 @pytest.mark.parametrize(("breaking", "race", "limits"), BROKEN, ids=_name)
 def test_wrong_way_is_caught(breaking, race, limits, monkeypatch):
     breaking(monkeypatch)
-    assert explore(race, limits=limits).violations
+    require_caught(explore(race, limits=limits).violations)

@@ -33,6 +33,7 @@ def connect(address: str, **properties: str) -> spec.LanceNamespace:
 
 @pytest.mark.interop
 @pytest.mark.parametrize("kind", [COMPAT_DISK, DISK, METASTORE_DISK], ids=lambda kind: kind.name)
+@pytest.mark.peer("pylance-rest", they="list describe read write namespaces drop", on="Lance REST")
 def test_everything_that_a_catalog_can_do_can_be_done_through_the_server(tmp_path, clock, kind):
     within = ["w"] if kind.metastore else []
     beside = Lake(kind, str(tmp_path / "beside"), {}, clock)

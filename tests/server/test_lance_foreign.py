@@ -41,6 +41,9 @@ def _own(root) -> spec.LanceNamespace:
 
 
 @pytest.mark.interop
+@pytest.mark.peer(
+    "pylance-dir", we="list describe read write namespaces drop", on="V2, behind `mooring serve`"
+)
 def test_pylances_own_implementation_is_served(tmp_path):
     itself, behind = _own(tmp_path / "a"), _own(tmp_path / "b")
     expected = {one.question: one for one in survey(itself, str(tmp_path / "a"))}

@@ -1,6 +1,6 @@
 """Clients of several names on one server: one copy in memory, shared commits, each its own name.
 
-Issue 9, deliver 3: "concurrent changes of many clients share commits".
+"Concurrent changes of many clients share commits".
 """
 
 from __future__ import annotations

@@ -482,6 +482,7 @@ def test_role_that_cannot_be_taken_on_fails_no_change_that_is_done(catalog, stri
 
 @pytest.mark.interop
 @pytest.mark.s3
+@pytest.mark.peer("pylance-rest", they="read write", on="Lance REST")
 def test_pylance_renews_what_ends_by_asking_the_server(catalog, strict):
     """Lance renews what ends within a minute with each use: no key is used after its end."""
     strict.life_s = 3

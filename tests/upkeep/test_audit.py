@@ -1,6 +1,6 @@
 """An audit finds a planted fault of every kind, in every kind of catalog, and nothing else.
 
-Issue 6: "audit (finds unreadable tables, missing files, orphans, rows without directories,
+"Audit (finds unreadable tables, missing files, orphans, rows without directories,
 leftovers of crashed operations, and offers a repair for each) ... a planted fault of every kind is
 found".
 """

@@ -1,6 +1,6 @@
 """Audits of catalogs in buckets: the same faults, one listing a table, and repairs that hold.
 
-Issue 6: "Catalogs on disk and on SeaweedFS, directory V1, V2 and metastore backends".
+"Catalogs on disk and on SeaweedFS, directory V1, V2 and metastore backends".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An inventory tells what each table holds and takes; purges and migrations run in parts.
 
-Issue 6: "inventory with sizes and row counts, migrate, purge of expired tables: ... threads or
+"Inventory with sizes and row counts, migrate, purge of expired tables: ... threads or
 --spark by size, the same findings either way".
 """
 
