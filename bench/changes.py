@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import subprocess
-import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +21,12 @@ import pyarrow.parquet as pq
 from tests.interop.deltacat_peer import NotBuiltError, find_interpreter
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import workspace
-from bench.report import Figure, Section
 from bench.rows import mixed_rows
+from bench.sections import Section
 from bench.timing import time_once, time_rounds
 from mooring.changes import create_change_table
 from mooring.changes.compaction import compact, policy_of
@@ -49,30 +49,35 @@ _CHANGED = 2  # of the buckets, that is 5 %
 _GROWTH = {True: (10, 30, 100), False: (10, 100, 1_000)}
 _BATCHES = {True: 5, False: 100}
 _BATCH_ROWS = 20
+_NO_PLANS = "deltacat has no call that plans a read without doing it"
 _PEER = Path(__file__).with_name("deltacat_upserts.py")
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure reads, compaction, planning and small batches."""
     rows, changed, upserts, rounds = SIZES[quick]
     with workspace() as space:
-        figures = _growth(space, _GROWTH[quick])
-        figures += _small_batches(space, _BATCHES[quick])
-        session = open_session(SparkSettings("local[*]"))
-        try:
-            bench = _Bench(space, session, rounds)
-            bench.prepare(rows, changed, upserts)
-            figures = [*bench.read(), *bench.compact(), *figures]
-        finally:
-            session.stop()
+        planned = groups.measure("planning", lambda: _growth(space, _GROWTH[quick]))
+        batches = groups.measure("small batches", lambda: _small_batches(space, _BATCHES[quick]))
+        merged = []
+        if groups.wants("merge-on-read", "compaction"):
+            session = open_session(SparkSettings("local[*]"))
+            try:
+                bench = _Bench(space, session, rounds)
+                bench.prepare(rows, changed, upserts)
+                merged += groups.measure("merge-on-read", bench.read)
+                merged += groups.measure("compaction", bench.compact)
+            finally:
+                session.stop()
     return Section(
         f"Change tables: {rows:,} rows of 8 columns, {upserts} upserts of {changed:,}",
-        figures,
+        [*merged, *planned, *batches],
         [
             "Spark's side: the same rows as plain Parquet, the last of each key by row_number()",
             f"{_CHANGED} of {_BUCKETS} buckets changed: Spark cannot know, and merges all of it",
             "planning: a process that has the catalog open, one delta after the other",
-            "deltacat's merges are its own write calls, timed in a process of its own",
+            "deltacat's merges are its own write calls, timed in a process of its own after ours",
+            "an upsert's time is the mean of all; a compaction is done once, after Spark's rounds",
         ],
     )
 
@@ -151,10 +156,11 @@ class _Bench:
             figures.append(
                 Figure(
                     f"merge-on-read, {what} changed",
-                    statistics.median(taken["ours"]),
+                    taken["ours"],
                     beside="Spark, window on Parquet",
-                    theirs=statistics.median(taken["theirs"]),
+                    theirs=taken["theirs"],
                     at_least=times,
+                    is_telling=True,
                 )
             )
         return figures
@@ -170,7 +176,7 @@ class _Bench:
                 shutil.rmtree(out, ignore_errors=True)
                 self._theirs(name).write.parquet(str(out))
 
-            spark_s = statistics.median([time_once(theirs) for _ in range(self._rounds)])
+            spark_s = [time_once(theirs) for _ in range(self._rounds)]
             table = mooring_table(self._lake, name)
             policy = policy_of(table, deltas=1, level=2)
             ours_s = time_once(partial(compact, table, policy, runner=runner))
@@ -181,6 +187,7 @@ class _Bench:
                     beside="Spark, window, Parquet to Parquet",
                     theirs=spark_s,
                     at_least=times,
+                    is_telling=True,
                 )
             )
         return figures
@@ -193,35 +200,30 @@ def mooring_table(lake: mooring.Catalog, name: str) -> ChangeTable:
     return ChangeTable(lake, f"bench${name}")
 
 
-def _growth(space: Path, sizes: tuple[int, ...]) -> list[Figure]:
+def _growth(space: Path, sizes: tuple[int, ...]) -> list[Figure | Curve]:
     """Time the plan of a read after so many deltas, each time with a fresh one."""
     lake = mooring.connect(f"metastore+{space / 'growth'}")
     lake.create_namespace("bench")
     schema = pa.schema([("id", pa.int64()), ("value", pa.int64())])
     table = create_change_table(lake, "bench$grown", schema, keys=["id"], buckets=8)
-    figures: list[Figure] = []
-    first = 0.0
+    taken: dict[int, list[float]] = {}
     for size in sizes:
         while table.position < size:
             table.upsert([{"id": table.position, "value": 1}])
-        taken = []
+        taken[size] = []
         for turn in range(20):
             table.upsert([{"id": turn, "value": 2}])
-            taken.append(time_once(table.plan))
-        found = statistics.median(taken)
-        first = first or found
-        beside = "" if found == first else f"after {sizes[0]}"
-        figures.append(
-            Figure(
-                f"plan a read after {size:,} deltas",
-                found,
-                beside=beside,
-                theirs=first if beside else None,
-                within=2 if beside else None,
-            )
-        )
-    cold = time_once(lambda: _plan_anew(space))
-    return [*figures, Figure(f"the same in a process that opens the catalog, {sizes[-1]:,}", cold)]
+            taken[size].append(time_once(table.plan))
+    first, *others = sizes
+    beside = {"beside": f"after {first}", "theirs": taken[first], "within": 2}
+    cold = [time_once(lambda: _plan_anew(space)) for _ in range(3)]
+    line = Line(OURS, tuple(taken.items()))
+    return [
+        Figure(f"plan a read after {first:,} deltas", taken[first]),
+        *(Figure(f"plan a read after {size:,} deltas", taken[size], **beside) for size in others),
+        Figure(f"the same in a process that opens the catalog, {sizes[-1]:,}", cold),
+        Curve("Plan a read of changes", "history length", "deltas", (line,), missing=_NO_PLANS),
+    ]
 
 
 def _plan_anew(space: Path) -> None:
@@ -230,31 +232,48 @@ def _plan_anew(space: Path) -> None:
     ChangeTable(mooring.connect(f"metastore+{space / 'growth'}"), "bench$grown").plan()
 
 
-def _small_batches(space: Path, count: int) -> list[Figure]:
+def _small_batches(space: Path, count: int) -> list[Figure | Curve]:
     """Upsert small batches one after the other, beside deltacat's merges of the same."""
     lake = mooring.connect(f"metastore+{space / 'small'}")
     lake.create_namespace("bench")
     schema = pa.schema([("id", pa.int64()), ("value", pa.int64()), ("text", pa.string())])
     table = create_change_table(lake, "bench$small", schema, keys=["id"], buckets=4)
     batches = [_small(number) for number in range(count)]
-    started = time.perf_counter()
-    for batch in batches:
-        table.upsert(batch)
-    ours = time.perf_counter() - started
+    ours = [time_once(partial(table.upsert, batch)) for batch in batches]
     expected = {row["id"]: row["value"] for batch in batches for row in batch.to_pylist()}
     found = {row["id"]: row["value"] for row in table.to_arrow().to_pylist()}
     assert found == expected
-    peer = _peer_batches(space / "peer", count)
-    theirs, name = (peer["seconds"], f"deltacat {peer['version']}") if peer else (None, "")
+    name, theirs, missing = _peer_batches(space / "peer", count)
+    lines = [Line(OURS, _in_tenths(ours)), *([Line(name, _in_tenths(theirs))] if theirs else [])]
     return [
         Figure(
-            f"{count} upserts of {_BATCH_ROWS} rows",
+            f"each of {count} upserts of {_BATCH_ROWS} rows",
             ours,
             beside=name,
-            theirs=theirs,
-            at_least=5 if theirs else None,
-        )
+            theirs=theirs or None,
+            at_least=5,
+            average="mean",
+            missing=missing,
+            is_telling=True,
+        ),
+        Curve(
+            f"Upsert {_BATCH_ROWS} rows",
+            "history length",
+            "upserts so far",
+            tuple(lines),
+            missing=missing,
+        ),
     ]
+
+
+def _in_tenths(seconds: list[float]) -> tuple[tuple[float, list[float]], ...]:
+    """Put what followed each other together."""
+    step = max(1, len(seconds) // 10)
+    return tuple(
+        (start + len(some), some)
+        for start in range(0, len(seconds), step)
+        if (some := seconds[start : start + step])
+    )
 
 
 def _small(number: int) -> pa.Table:
@@ -263,12 +282,12 @@ def _small(number: int) -> pa.Table:
     return pa.table({"id": ids, "value": [number] * len(ids), "text": text})
 
 
-def _peer_batches(root: Path, count: int) -> dict[str, float] | None:
+def _peer_batches(root: Path, count: int) -> tuple[str, list[float], str]:
+    """Return the peer's name, the seconds of each of its merges, or why there are none."""
     try:
         python = find_interpreter()
     except NotBuiltError as exc:
-        print(f"deltacat is not run: {exc}", file=sys.stderr)
-        return None
+        return "deltacat", [], f"deltacat: {exc}"
     done = subprocess.run(
         # Isolated: modules of this folder have the names of others that deltacat imports.
         [python, "-I", _PEER, str(root), str(count), str(_BATCH_ROWS)],
@@ -278,9 +297,10 @@ def _peer_batches(root: Path, count: int) -> dict[str, float] | None:
         env={**os.environ, "RAY_DISABLE_IMPORT_WARNING": "1"},
     )
     if done.returncode:
-        print(f"deltacat is not run: {done.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        return "deltacat", [], f"deltacat ended with {done.returncode}: {last[:300]}"
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    return f"deltacat {told['version']}", told["seconds"], ""
 
 
 def _use(frame: DataFrame) -> tuple[object, ...]:

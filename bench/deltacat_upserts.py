@@ -1,6 +1,6 @@
 """The other side of `bench.changes`: deltacat merges small batches, in an environment of its own.
 
-It prints one line of JSON: the seconds that all merges took, after Ray was started and the table
+It prints one line of JSON: the seconds that each merge took, after Ray was started and the table
 made, and the version of the library. Nothing here imports Mooring.
 """
 
@@ -42,10 +42,12 @@ def main(root: str, count: int, rows: int) -> None:
         ]
     )
     dc.write(_batch(0, rows), "small", schema=schema, mode=TableWriteMode.CREATE)
-    started = time.perf_counter()
+    seconds = []
     for number in range(count):
-        dc.write(_batch(number, rows), "small", mode=TableWriteMode.MERGE)
-    seconds = time.perf_counter() - started
+        batch = _batch(number, rows)
+        started = time.perf_counter()
+        dc.write(batch, "small", mode=TableWriteMode.MERGE)
+        seconds.append(time.perf_counter() - started)
     expected = {id_: number for number in range(count) for id_ in _ids(number, rows)}
     found = dc.read("small")
     told = found.to_pandas() if hasattr(found, "to_pandas") else found

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from lance_namespace import ListTablesRequest
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import fill, open_pylance, workspace
-from bench.report import Figure, Section
-from bench.timing import time_once, time_pairs
+from bench.sections import Section
+from bench.timing import time_once, time_rounds
 from mooring.directory.migration import Migration
 
 if TYPE_CHECKING:
@@ -26,26 +29,28 @@ __all__ = ["SIZES", "run"]
 SIZES = {True: (1_000, 5), False: (10_000, 9)}
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure listings of a directory before and after it is adopted and migrated."""
     count, rounds = SIZES[quick]
     with workspace() as space:
         root = space / "lake"
         names = fill(root, count)
-        never = _list_unadopted(root, names, rounds)
+        never = groups.measure("never adopted", lambda: _list_unadopted(root, names, rounds))
         adoption_s = time_once(lambda: _open_listing(root).backend.initialize(adopt=True))
-        adopted = _list_adopted(root, names, rounds)
-        default = _list_by_default(root, names, rounds)
+        adopted = groups.measure("adopted", lambda: _list_adopted(root, names, rounds))
+        default = groups.measure("by default", lambda: _list_by_default(root, names, rounds))
         migration_s = time_once(lambda: Migration(mooring.connect(root).backend).run())
-        migrated = _list_migrated(root, names, rounds)
-        trash = _list_with_trash(root, names, rounds)
+        migrated = groups.measure("migrated", lambda: _list_migrated(root, names, rounds))
+        trash = groups.measure("trash", lambda: _list_with_trash(root, names, rounds))
+        grown = groups.measure("growth", lambda: _list_growing(space, count, rounds))
     once = [
         Figure(f"adopt {count:,} tables, once", adoption_s),
         Figure(f"migrate {count:,} tables, once", migration_s, at_most=60),
     ]
+    once = groups.measure("once", lambda: once)
     return Section(
         f"Listing {count:,} tables on disk",
-        [*adopted, *never, *default, *migrated, *trash, *once],
+        [*adopted, *never, *default, *migrated, *trash, *once, *grown],
         [
             "the bare scan is [entry.name for entry in os.scandir(root)]",
             "list_tables through LanceNamespace is the same request to mooring and to pylance",
@@ -64,7 +69,7 @@ def _list_unadopted(root: Path, names: list[str], rounds: int) -> list[Figure]:
     for catalog in catalogs.values():
         assert catalog.list_tables() == names
     calls = {kind: catalog.list_tables for kind, catalog in catalogs.items()}
-    took = time_pairs({**calls, "scan": lambda: _scan(root)}, rounds=rounds)
+    took = time_rounds({**calls, "scan": lambda: _scan(root)}, rounds=rounds)
     beside = {"beside": "bare scan", "theirs": took["scan"], "within": 8}
     what = "Catalog.list_tables, never adopted"
     return [
@@ -79,7 +84,14 @@ def _list_adopted(root: Path, names: list[str], rounds: int) -> list[Figure]:
     took = _time_listings(root, names, rounds, (catalog, ours, open_pylance(root)))
     through, direct = "LanceNamespace.list_tables, adopted", "Catalog.list_tables, adopted"
     return [
-        Figure(through, took["namespace"], beside="pylance", theirs=took["pylance"], at_least=30),
+        Figure(
+            through,
+            took["namespace"],
+            beside="pylance",
+            theirs=took["pylance"],
+            at_least=30,
+            is_telling=True,
+        ),
         Figure(direct, took["catalog"], beside="bare scan", theirs=took["scan"], within=3),
         Figure(through, took["namespace"], beside="bare scan", theirs=took["scan"], within=3),
     ]
@@ -117,14 +129,14 @@ def _time_listings(
     names: list[str],
     rounds: int,
     opened: tuple[Catalog, LanceNamespace, LanceNamespace],
-) -> dict[str, float]:
+) -> dict[str, list[float]]:
     """Time a catalog, its namespace, pylance's and a bare scan, after a look at their answers."""
     catalog, ours, theirs = opened
     everything = ListTablesRequest(id=[])
     assert catalog.list_tables() == names
     assert ours.list_tables(everything).tables == names
     assert sorted(theirs.list_tables(everything).tables) == names
-    return time_pairs(
+    return time_rounds(
         {
             "catalog": catalog.list_tables,
             "scan": lambda: _scan(root),
@@ -136,6 +148,22 @@ def _time_listings(
     )
 
 
+def _list_growing(space: Path, most: int, rounds: int) -> list[Curve]:
+    """List adopted directories of several sizes."""
+    taken: dict[str, list[tuple[float, list[float]]]] = {OURS: [], "pylance": [], "bare scan": []}
+    for count in (most // 100, most // 10, most):
+        root = space / f"grown-{count}"
+        names = fill(root, count)
+        catalog = _open_listing(root)
+        catalog.backend.initialize(adopt=True)
+        ours = mooring.DirectoryNamespace(root=str(root), manifest_enabled="false")
+        took = _time_listings(root, names, rounds, (catalog, ours, open_pylance(root)))
+        for name, key in ((OURS, "namespace"), ("pylance", "pylance"), ("bare scan", "scan")):
+            taken[name].append((count, took[key]))
+    lines = tuple(Line(name, tuple(points)) for name, points in taken.items())
+    return [Curve("List all tables on disk", "catalog size", "tables", lines)]
+
+
 def _list_with_trash(root: Path, names: list[str], rounds: int) -> list[Figure]:
     """List again with a tenth of the tables dropped: their decisions lie in the same directory."""
     catalog = _open_listing(root)
@@ -144,7 +172,7 @@ def _list_with_trash(root: Path, names: list[str], rounds: int) -> list[Figure]:
     live = [name for index, name in enumerate(names) if index % 10]
     default = mooring.connect(root)
     assert catalog.list_tables() == default.list_tables() == live
-    took = time_pairs(
+    took = time_rounds(
         {
             "live": catalog.list_tables,
             "default": default.list_tables,

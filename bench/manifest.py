@@ -6,6 +6,7 @@ import gc
 import statistics
 import subprocess
 import sys
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,13 @@ import lance.namespace
 import lance_namespace as spec
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import workspace
-from bench.report import Figure, Section
+from bench.sections import Section
 from bench.seeds import NAMESPACES, seed_pair, table_id
-from bench.timing import time_pairs, time_rounds
+from bench.timing import time_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,12 +33,19 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 # Entries of the catalogs, by whether it should be quick.
-_SIZES = {True: (100, 1_000), False: (100, 10_000, 100_000)}
+_SIZES = {True: (100, 300, 1_000), False: (100, 1_000, 10_000, 100_000)}
 # What is asked of a large catalog is asked of one with so many entries.
 _LARGE = 100_000
 _PAGE = 100
 _REPEATS = 10
 _LOOKS = {"describe_table", "table_exists"}
+_TELLING = {"describe_table", "describe_table, fresh client", "declare_table"}
+# What is drawn, by the name of its figures.
+_COLD_CURVES = {
+    "describe_table, fresh client": "Describe a table by a client that is opened for it"
+}
+_WARM_CURVES = {"describe_table": "Describe a table by a client that was asked before"}
+_CHANGE_CURVES = {"declare_table": "Declare a table in a manifest"}
 _OURS = "import mooring, sys; mooring.connect(sys.argv[1]).describe_table(sys.argv[2:])"
 _THEIRS = (
     "import lance.namespace, lance_namespace, sys;"
@@ -43,23 +54,26 @@ _THEIRS = (
 )
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure catalogs of several sizes."""
     rounds = 10 if quick else 30
     sizes = _SIZES[quick]
-    figures: list[Figure] = []
     notes: list[str] = []
     with workspace() as space:
         pairs = [seed_pair(space, str(entries), entries) for entries in sizes]
-        for pair in pairs:
-            figures += _time_cold(pair, 5 if quick else 9)
-            figures += _time_warm(pair, rounds)
-            figures += _time_changes(pair, rounds, notes)
-        figures += _time_processes(pairs[-1], 3 if quick else 5)
-        figures.append(_time_growth(pairs[0], pairs[-1], 2 * rounds))
+        cold = partial(_time_cold, rounds=5 if quick else 9)
+        warm = partial(_time_warm, rounds=rounds)
+        changes = partial(_time_changes, rounds=rounds, notes=notes)
+        found = [
+            *groups.measure("fresh clients", lambda: _over(pairs, cold, _COLD_CURVES)),
+            *groups.measure("open clients", lambda: _over(pairs, warm, _WARM_CURVES)),
+            *groups.measure("changes", lambda: _over(pairs, changes, _CHANGE_CURVES)),
+            *groups.measure("processes", lambda: _time_processes(pairs[-1], 3 if quick else 5)),
+            *groups.measure("growth", lambda: [_time_growth(pairs[0], pairs[-1], 2 * rounds)]),
+        ]
     return Section(
         f"Manifest catalogs of {sizes[0]:,} to {sizes[-1]:,} entries on disk",
-        figures,
+        found,
         [
             "both by LanceNamespace with their defaults; each on a copy of its own",
             "a fresh client is opened for the call, with nothing of the catalog in memory",
@@ -67,6 +81,30 @@ def run(*, quick: bool) -> Section:
             *notes,
         ],
     )
+
+
+def _over(
+    pairs: list[Pair], measure: Callable[[Pair], list[Figure]], curves: dict[str, str]
+) -> list[Figure | Curve]:
+    """Measure catalogs of all sizes, and draw what is named against their size."""
+    by_size = {pair.entries: measure(pair) for pair in pairs}
+    figures = [figure for some in by_size.values() for figure in some]
+    return [*figures, *(_curve(title, what, by_size) for what, title in curves.items())]
+
+
+def _curve(title: str, what: str, by_size: dict[int, list[Figure]]) -> Curve:
+    found = {
+        size: next(one for one in figures if one.what == _at(what, size))
+        for size, figures in by_size.items()
+    }
+    ours = tuple((size, one.ours) for size, one in found.items())
+    theirs = tuple((size, one.theirs) for size, one in found.items())
+    lines = (Line(OURS, ours), Line("pylance", theirs))
+    return Curve(title, "catalog size", "entries in the manifest", lines)
+
+
+def _at(what: str, entries: int) -> str:
+    return f"{what}, {entries:,} entries"
 
 
 # -- reading ---------------------------------------------------------------------------------
@@ -133,7 +171,7 @@ def _repeat(call: Call, namespace: spec.LanceNamespace) -> None:
 def _time_processes(pair: Pair, rounds: int) -> list[Figure]:
     """Ask from a new process, as a script does."""
     table = table_id(pair.entries // 2)
-    took = time_pairs(
+    took = time_rounds(
         {
             "ours": lambda: _run_python(_OURS, str(pair.ours), *table),
             "theirs": lambda: _run_python(_THEIRS, str(pair.theirs), *table),
@@ -151,7 +189,7 @@ def _run_python(code: str, *args: str) -> None:
 # -- changing --------------------------------------------------------------------------------
 
 
-def _time_changes(pair: Pair, rounds: int, notes: list[str]) -> list[Figure]:
+def _time_changes(pair: Pair, *, rounds: int, notes: list[str]) -> list[Figure]:
     ours, theirs = _open_ours(pair.ours), _open_theirs(pair.theirs)
     changes: dict[str, Callable[[int], tuple[str, Any]]] = {
         "create_namespace": lambda turn: (
@@ -180,9 +218,9 @@ def _time_growth(small: Pair, large: Pair, rounds: int) -> Figure:
         return _declaring(turn + 1_000)
 
     callers = {str(size): _changing(client, growing) for size, client in clients.items()}
-    took = time_pairs(callers, rounds)
+    took = time_rounds(callers, rounds)
     return Figure(
-        f"declare_table, {large.entries:,} entries",
+        f"growth: {_at('declare_table', large.entries)}",
         took[str(large.entries)],
         beside=f"mooring, {small.entries:,} entries",
         theirs=took[str(small.entries)],
@@ -235,12 +273,14 @@ def _beside(
     what: str, pair: Pair, taken: dict[str, list[float]], **targets: float | None
 ) -> Figure:
     """Set medians beside each other; targets are those of the large catalog."""
+    is_large = pair.entries >= _LARGE
     return Figure(
-        f"{what}, {pair.entries:,} entries",
-        statistics.median(taken["ours"]),
+        _at(what, pair.entries),
+        taken["ours"],
         beside="pylance",
-        theirs=statistics.median(taken["theirs"]),
-        **(targets if pair.entries >= _LARGE else {}),
+        theirs=taken["theirs"],
+        is_telling=is_large and what in _TELLING,
+        **(targets if is_large else {}),
     )
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -15,8 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.interop.deltacat_peer import NotBuiltError, find_interpreter
 
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import workspace
-from bench.report import Figure, Section
+from bench.sections import Section
 from bench.timing import time_once, time_rounds
 from mooring.metastore.locator import Locator
 from mooring.metastore.metastore import Metastore
@@ -74,7 +75,7 @@ class _Operation(NamedTuple):
     at_least: float
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure reads, lists and commits beside deltacat, and commits after a long history."""
     sizes = _QUICK if quick else _FULL
     operations = [
@@ -84,18 +85,28 @@ def run(*, quick: bool) -> Section:
         _Operation(f"update_table, {sizes.revisions:,} revisions", "update_table", _COMMITS),
         _Operation(f"append a delta, {sizes.deltas:,} deltas", "append_delta", _COMMITS),
     ]
-    with workspace() as space, _open_peer(space / "deltacat") as peer:
-        ours = _Ours(LocalStore(space / "mooring"))
-        unsynced = _Ours(LocalStore(space / "unsynced", durable=False))
-        for one in (ours, unsynced, *([peer] if peer else [])):
+    with workspace() as space, _open_peer(space / "deltacat") as (peer, missing):
+        sides = _Sides(
+            _Ours(LocalStore(space / "mooring")),
+            _Ours(LocalStore(space / "unsynced", durable=False)),
+            peer,
+            missing,
+        )
+        # Objects get their histories on the way.
+        grown = _grow_history(sides, sizes)
+        found = groups.measure("history", lambda: grown)
+        for one in sides.present.values():
             _seed(one, sizes)
-        figures = _beside(operations, sizes, ours=ours, unsynced=unsynced, peer=peer)
-        figures += _after_history(space, sizes)
-        figures += _requests(operations, ours, peer)
+        for operation in operations:
+            found += groups.measure(
+                operation.method, lambda one=operation: _beside(one, sizes, sides)
+            )
+        found += groups.measure("after commits", lambda: _after_history(space, sizes))
+        found += groups.measure("requests", lambda: _requests(operations, sides))
     name = f"deltacat {peer.version}" if peer else "deltacat was not run"
     return Section(
         "Metastore beside deltacat, on disk",
-        figures,
+        found,
         [
             f"{name}: its storage calls in a process of its own, timed there; it never syncs",
             "a process of Mooring keeps what it has read; opened anew it begins with a checkpoint",
@@ -216,14 +227,36 @@ class _Peer:
         return lambda: self.ask("time", operation, 1)["found"]
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """All that is measured.
+
+    Attributes:
+        ours: A metastore that syncs.
+        unsynced: One that does not.
+        peer: deltacat, where it can be run.
+        missing: Why it cannot.
+    """
+
+    ours: _Ours
+    unsynced: _Ours
+    peer: _Peer | None
+    missing: str
+
+    @property
+    def present(self) -> dict[str, _Ours | _Peer]:
+        """Those that can be asked."""
+        found = {"ours": self.ours, "unsynced": self.unsynced, "theirs": self.peer}
+        return {name: one for name, one in found.items() if one}
+
+
 @contextmanager
-def _open_peer(root: Path) -> Iterator[_Peer | None]:
-    """Start deltacat, in the environment of the interop tests; None where there is none."""
+def _open_peer(root: Path) -> Iterator[tuple[_Peer | None, str]]:
+    """Start deltacat, in the environment of the interop tests; without one, tell why."""
     try:
         python = find_interpreter()
     except NotBuiltError as exc:
-        print(exc, file=sys.stderr)
-        yield None
+        yield None, f"deltacat: {exc}"
         return
     # Isolated: modules of this folder have the names of others that deltacat imports.
     process = subprocess.Popen(
@@ -232,13 +265,12 @@ def _open_peer(root: Path) -> Iterator[_Peer | None]:
     try:
         peer = _Peer(process)
         peer.version = str(peer.answer()["version"])
-        yield peer
+        yield peer, ""
     finally:
         process.communicate()
 
 
 def _seed(one: _Ours | _Peer, sizes: _Sizes) -> None:
-    one.time("update_table", sizes.revisions)
     one.time("append_delta", sizes.deltas)
     one.time("create_table", sizes.tables - 1)
     assert one.list_tables() == sizes.tables
@@ -248,44 +280,62 @@ def _seed(one: _Ours | _Peer, sizes: _Sizes) -> None:
 # -- figures ---------------------------------------------------------------------------------------
 
 
-def _beside(
-    operations: list[_Operation],
-    sizes: _Sizes,
-    *,
-    ours: _Ours,
-    unsynced: _Ours,
-    peer: _Peer | None,
-) -> list[Figure]:
-    figures = []
-    for what, method, at_least in operations:
-        took = _time_in_turn({"ours": ours, "unsynced": unsynced, "theirs": peer}, method, sizes)
-        # With little to go through there is little to win.
-        target = {"at_least": at_least} if peer and sizes is _FULL else {}
-        beside = {"beside": "deltacat", "detail": "not run"}
-        if peer:
-            beside = {"beside": "deltacat", "theirs": took["theirs"]}
-        figures.append(Figure(what, took["ours"], **beside, **target))
-        if method == "get_table":
-            anew = statistics.median(ours.time("get_table_anew", 15))
-            figures.append(Figure(f"{what}, opened anew", anew, **beside))
-        if at_least == _COMMITS:
-            mean = statistics.fmean(ours.time(method, _TWO_CHECKPOINTS))
-            figures.append(Figure(f"{what}, mean", mean, **beside))
-            figures.append(Figure(f"{what}, no fsync", took["unsynced"], **beside))
+def _grow_history(sides: _Sides, sizes: _Sizes) -> list[Curve]:
+    """Change a table over and over, and time changes and looks on the way."""
+    taken: dict[str, list[tuple[int, dict[str, list[float]]]]] = {
+        "update_table": [],
+        "get_table": [],
+    }
+    made = 0
+    for length in sorted({10, sizes.revisions // 30, sizes.revisions // 3, sizes.revisions}):
+        for one in sides.present.values():
+            one.time("update_table", max(0, length - made))
+        for method, points in taken.items():
+            points.append((length, _time_in_turn(sides.present, method, sizes)))
+        made = length + sizes.turns * _CALLS_A_TURN
+    titles = {"update_table": "Change a table", "get_table": "Get a table"}
+    return [_curve(titles[method], points, sides) for method, points in taken.items()]
+
+
+def _curve(title: str, points: list[tuple[int, dict[str, list[float]]]], sides: _Sides) -> Curve:
+    names = {OURS: "ours", f"{OURS}, no fsync": "unsynced", "deltacat": "theirs"}
+    lines = tuple(
+        Line(name, tuple((length, took[key]) for length, took in points))
+        for name, key in names.items()
+        if key in sides.present
+    )
+    along = "earlier changes of the table"
+    return Curve(title, "history length", along, lines, missing=sides.missing)
+
+
+def _beside(operation: _Operation, sizes: _Sizes, sides: _Sides) -> list[Figure]:
+    what, method, at_least = operation
+    took = _time_in_turn(sides.present, method, sizes)
+    # With little to go through there is little to win.
+    target = {"at_least": at_least} if sizes is _FULL else {}
+    beside = {"beside": "deltacat", "theirs": took.get("theirs"), "missing": sides.missing}
+    figures = [Figure(what, took["ours"], **beside, **target, is_telling=True)]
+    if method == "get_table":
+        anew = sides.ours.time("get_table_anew", 15)
+        figures.append(Figure(f"{what}, opened anew", anew, **beside))
+    if at_least == _COMMITS:
+        many = sides.ours.time(method, _TWO_CHECKPOINTS)
+        figures.append(Figure(f"{what}, mean", many, **beside, average="mean"))
+        figures.append(Figure(f"{what}, no fsync", took["unsynced"], **beside))
     return figures
 
 
 def _time_in_turn(
-    contenders: dict[str, _Ours | _Peer | None], method: str, sizes: _Sizes
-) -> dict[str, float]:
-    """Return the median seconds of each; they take turns of some calls, the first for warmth."""
-    taken: dict[str, list[float]] = {name: [] for name, one in contenders.items() if one}
+    contenders: dict[str, _Ours | _Peer], method: str, sizes: _Sizes
+) -> dict[str, list[float]]:
+    """Return the seconds of all calls; they take turns of some calls, the first for warmth."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(sizes.turns):
         for name, seconds in taken.items():
             # Else an fsync of the one writes out what the others left to the system.
             os.sync()
             seconds.extend(contenders[name].time(method, _CALLS_A_TURN)[1:])
-    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+    return taken
 
 
 def _after_history(space: Path, sizes: _Sizes) -> list[Figure]:
@@ -296,10 +346,11 @@ def _after_history(space: Path, sizes: _Sizes) -> list[Figure]:
         _Ours(LocalStore(root, durable=False)).time("update_table", length)
         metas[name] = _Reopened(LocalStore(root))
     took = time_rounds({name: one.update_table for name, one in metas.items()}, _TWO_CHECKPOINTS)
-    at = f"after {sizes.long:,} commits"
+    what = f"update_table after {sizes.long:,} commits"
+    sides = {"ours": took["long"], "theirs": took["short"], "beside": f"after {sizes.short}"}
     return [
-        _growth(f"update_table {at}", statistics.median, took, sizes, within=_GROWTH),
-        _growth(f"update_table {at}, mean", statistics.fmean, took, sizes),
+        Figure(what, **sides, within=_GROWTH),
+        Figure(f"{what}, mean", **sides, average="mean"),
     ]
 
 
@@ -312,18 +363,11 @@ class _Reopened(_Ours):
         self.meta = self._open()
 
 
-def _growth(what: str, average, took, sizes: _Sizes, **target: float) -> Figure:  # noqa: ANN001
-    beside = f"after {sizes.short}"
-    return Figure(
-        what, average(took["long"]), beside=beside, theirs=average(took["short"]), **target
-    )
-
-
-def _requests(operations: list[_Operation], ours: _Ours, peer: _Peer | None) -> list[Figure]:
+def _requests(operations: list[_Operation], sides: _Sides) -> list[Figure]:
     figures = []
     for what, method, _ in operations:
-        seen = ours.count(method)
-        theirs = {} if peer is None else {"theirs": sum(peer.count(method).values())}
+        seen = sides.ours.count(method)
+        theirs = sum(sides.peer.count(method).values()) if sides.peer else None
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(seen.items()))
         figures.append(
             Figure(
@@ -331,8 +375,9 @@ def _requests(operations: list[_Operation], ours: _Ours, peer: _Peer | None) -> 
                 sum(seen.values()),
                 kind="requests",
                 beside="deltacat",
-                detail=kinds if peer else f"{kinds}; deltacat not run",
-                **theirs,
+                theirs=theirs,
+                detail=kinds,
+                missing=sides.missing,
             )
         )
     return figures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ import lance_namespace as spec
 import pyarrow as pa
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import TINY, fill, open_pylance, workspace
-from bench.report import Figure, Section
-from bench.timing import time_pairs
+from bench.sections import Section
+from bench.timing import time_rounds
 from mooring.directory.listing_backend import ListingBackend
 from mooring.namespace.home import Home
 from mooring.namespace.lance import LanceAdapter
@@ -37,16 +41,15 @@ _STEPS = {"unprotect", "drop_table", "drop again"}
 _CHANGES = {"declare_table", "drop_table"}
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure operations on catalogs of a few hundred tables on disk."""
     calls = 40 if quick else 200
     large = 100_000 if quick else 1_000_000
     with workspace() as space:
         figures = [
-            *_time_beside_pylance(space, calls),
-            *_time_lifecycle(space, calls),
-            *_time_creation(space, calls // 4, TINY, "3 rows"),
-            *_time_creation(space, 5, _numbers(large), f"{large:,} rows"),
+            *groups.measure("calls", lambda: _time_beside_pylance(space, calls)),
+            *groups.measure("lifecycle", lambda: _time_lifecycle(space, calls)),
+            *groups.measure("creation", lambda: _time_creations(space, calls // 4, large)),
         ]
         sync_s = _time_sync(space)
     return Section(
@@ -78,7 +81,8 @@ def _time_beside_pylance(space: Path, calls: int) -> list[Figure]:
         callers = {who: _caller(who, namespace, what) for who, namespace in namespaces.items()}
         took = _time_each(callers, names)
         beside = {"beside": "pylance", "theirs": took["pylance"]}
-        figures.append(Figure(what, took["synced"], **beside))
+        is_telling = what in {"describe_table", "drop_table"}
+        figures.append(Figure(what, took["synced"], **beside, is_telling=is_telling))
         if what in _CHANGES:
             figures.append(Figure(f"{what}, unsynced", took["unsynced"], **beside))
         beside["theirs"] = took["pylance by default"]
@@ -119,7 +123,7 @@ def _time_lifecycle(space: Path, calls: int) -> list[Figure]:
     ]
 
 
-def _time_verbs(root: Path, calls: int, *, manifest_enabled: bool) -> dict[str, float]:
+def _time_verbs(root: Path, calls: int, *, manifest_enabled: bool) -> dict[str, list[float]]:
     names = fill(root, calls)
     catalog = mooring.connect(root, manifest_enabled=manifest_enabled)
     catalog.backend.initialize(adopt=True)
@@ -134,16 +138,41 @@ def _time_verbs(root: Path, calls: int, *, manifest_enabled: bool) -> dict[str, 
         "drop again": catalog.drop_table,
         "purge_table": catalog.purge_table,
     }
-    medians = {what: _time_each({what: call}, names)[what] for what, call in verbs.items()}
-    return {what: took for what, took in medians.items() if what not in _STEPS}
+    taken = {what: _time_each({what: call}, names)[what] for what, call in verbs.items()}
+    return {what: took for what, took in taken.items() if what not in _STEPS}
 
 
-def _time_creation(space: Path, calls: int, rows: pa.Table, what: str) -> list[Figure]:
+def _time_creations(space: Path, calls: int, large: int) -> list[Figure | Curve]:
+    """Create tables of few rows and of many."""
+    taken = {3: _time_creation(space, calls, TINY)}
+    for size in (large // 1_000, large // 10, large):
+        taken[size] = _time_creation(space, 5, _numbers(size))
+    names = {OURS: "listing", f"{OURS}, by default": "default", "lance.write_dataset": "lance"}
+    lines = tuple(
+        Line(name, tuple((size, took[key]) for size, took in taken.items()))
+        for name, key in names.items()
+    )
+    return [
+        *_creation_figures(taken[3], "3 rows"),
+        *_creation_figures(taken[large], f"{large:,} rows"),
+        Curve("Create a table", "data size", "rows", lines),
+    ]
+
+
+def _creation_figures(took: dict[str, list[float]], what: str) -> list[Figure]:
+    beside = {"beside": "write_dataset", "theirs": took["lance"]}
+    return [
+        Figure(f"create_table, {what}", took["listing"], **beside),
+        Figure(f"create_table, {what}, by default", took["default"], **beside),
+    ]
+
+
+def _time_creation(space: Path, calls: int, rows: pa.Table) -> dict[str, list[float]]:
     listing = mooring.connect(space / f"created-{rows.num_rows}", manifest_enabled=False)
     default = mooring.connect(space / f"default-{rows.num_rows}")
     bare = space / f"bare-{rows.num_rows}"
     numbers = count()
-    took = time_pairs(
+    return time_rounds(
         {
             "listing": lambda: listing.create_table(f"t{next(numbers)}", rows),
             "default": lambda: default.create_table(f"t{next(numbers)}", rows),
@@ -151,11 +180,6 @@ def _time_creation(space: Path, calls: int, rows: pa.Table, what: str) -> list[F
         },
         rounds=calls,
     )
-    beside = {"beside": "write_dataset", "theirs": took["lance"]}
-    return [
-        Figure(f"create_table, {what}", took["listing"], **beside),
-        Figure(f"create_table, {what}, by default", took["default"], **beside),
-    ]
 
 
 def _numbers(size: int) -> pa.Table:
@@ -164,11 +188,11 @@ def _numbers(size: int) -> pa.Table:
 
 def _time_each(
     contenders: dict[str, Callable[[str], object]], names: list[str]
-) -> dict[str, float]:
+) -> dict[str, list[float]]:
     """Call every contender once with every name, in turns."""
     bound = {who: iter(names) for who in contenders}
     calls = {who: partial(_call_next, call, bound[who]) for who, call in contenders.items()}
-    return time_pairs(calls, rounds=len(names), warm=False)
+    return time_rounds(calls, rounds=len(names), warm=False)
 
 
 def _call_next(call: Callable[[str], object], names: Iterator[str]) -> None:
@@ -185,4 +209,4 @@ def _time_sync(space: Path) -> float:
             file.flush()
             os.fsync(file.fileno())
 
-    return time_pairs({"sync": write}, rounds=20)["sync"]
+    return statistics.median(time_rounds({"sync": write}, rounds=20)["sync"])

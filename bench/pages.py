@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import resource
-import statistics
 import sys
 import threading
 import time
@@ -19,8 +18,10 @@ from urllib.parse import quote
 from tests.ui.site import Site
 
 import mooring
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import TINY, fill, workspace
-from bench.report import Figure, Section
+from bench.sections import Section
 from bench.timing import time_once
 from mooring.catalog import Catalog
 from mooring.identifiers import ObjectId
@@ -37,6 +38,7 @@ from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bench.sections import Found
     from mooring.metastore.transaction import Transaction
 
 __all__ = ["run"]
@@ -65,19 +67,27 @@ _TABLE_PAGE = "a table"
 _QUIET = ServerSettings(background=BackgroundSettings(survey=False))
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure the pages of catalogs of several kinds."""
     tables, rounds = _SIZES[quick]
-    figures: list[Figure] = []
+    labels = (f"{tables:,} tables", f"{tables:,} tables in a metastore")
+    figures: list[Found] = []
     with workspace() as space:
-        small = _fill_manifest(space / "small", 300)
-        figures += _measure("300 tables", small, "t00000", rounds, target_s=_ORDINARY_S)
-        large = _fill_manifest(space / "manifest", tables)
-        figures += _measure(f"{tables:,} tables", large, "t00000", rounds)
-        figures += _beside_survey(large, rounds)
-        store = _fill_metastore(space / "metastore", tables)
-        label = f"{tables:,} tables in a metastore"
-        figures += _measure(label, store, "real$t", rounds)
+        if groups.wants("small"):
+            small = _fill_manifest(space / "small", 300)
+            figures += groups.measure(
+                "small",
+                lambda: _measure("300 tables", small, "t00000", rounds, target_s=_ORDINARY_S),
+            )
+        if groups.wants("large", "survey"):
+            large = _fill_manifest(space / "manifest", tables)
+            figures += groups.measure("large", lambda: _measure(labels[0], large, "t00000", rounds))
+            figures += groups.measure("survey", lambda: _beside_survey(large, rounds))
+        if groups.wants("metastore"):
+            store = _fill_metastore(space / "metastore", tables)
+            figures += groups.measure(
+                "metastore", lambda: _measure(labels[1], store, "real$t", rounds)
+            )
     return Section(
         f"Pages of catalogs of up to {tables:,} tables",
         figures,
@@ -170,7 +180,7 @@ def _times(site: Site, path: str, rounds: int) -> list[float]:
 def _figure(what: str, took: list[float], target_s: float) -> Figure:
     slowest = sorted(took)[-1 - len(took) // 100]
     detail = f"p99 {slowest * 1e3:,.1f} ms"
-    return Figure(what, statistics.median(took), at_most=target_s, detail=detail)
+    return Figure(what, took, at_most=target_s, detail=detail)
 
 
 def _after_change(label: str, site: Site, catalog: Catalog) -> Figure:
@@ -181,7 +191,7 @@ def _after_change(label: str, site: Site, catalog: Catalog) -> Figure:
         catalog.create_namespace(f"new{number}")
         atlas.refresh()
         took.append(time_once(lambda: site.page("browse")))
-    return Figure(f"{label}: the page after a change", statistics.median(took))
+    return Figure(f"{label}: the page after a change", took)
 
 
 def _beside_survey(catalog: Catalog, rounds: int) -> list[Figure]:

@@ -1,123 +1,31 @@
-"""Figures, the targets they are held against, and how both are printed."""
+"""What benchmarks found, printed as text or as JSON."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
-from typing import Literal
+from typing import TYPE_CHECKING
 
-__all__ = ["Figure", "Section", "describe_machine", "print_json", "print_tables"]
+from bench.machine import describe_machine
+from bench.units import rounds_of, show, show_spread, spread_of
 
-Kind = Literal["seconds", "requests", "count"]
-_PACKAGES = ("mooring", "pylance", "lance-namespace", "pyarrow", "obstore", "msgspec", "typer")
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
+    from bench.figures import Figure
+    from bench.sections import Section
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured value, if possible beside another one of the same run.
-
-    Attributes:
-        what: What was done.
-        ours: Mooring's seconds, requests or how many.
-        kind: Which of the three.
-        beside: Whose value stands beside it.
-        theirs: That value.
-        at_least: How many times faster than the other it has to be.
-        within: How many times the other's time it may take.
-        at_most: The most it may be by itself.
-        detail: Shown instead of the ratio.
-    """
-
-    what: str
-    ours: float
-    kind: Kind = "seconds"
-    beside: str = ""
-    theirs: float | None = None
-    at_least: float | None = None
-    within: float | None = None
-    at_most: float | None = None
-    detail: str = ""
-
-    @property
-    def faster(self) -> float | None:
-        """How many times as long the other takes."""
-        return None if self.theirs is None or not self.ours else self.theirs / self.ours
-
-    @property
-    def target(self) -> str:
-        """The target in words; empty where there is none."""
-        if self.at_least is not None:
-            return f">= {self.at_least:g}x faster"
-        if self.within is not None:
-            return f"within {self.within:g}x of it"
-        return "" if self.at_most is None else f"<= {_show(self.at_most, self.kind)}"
-
-    @property
-    def is_met(self) -> bool | None:
-        """Whether the target is met; None where there is none."""
-        faster = self.faster or 0.0
-        if self.at_least is not None:
-            return faster >= self.at_least
-        if self.within is not None:
-            return faster >= 1 / self.within
-        return None if self.at_most is None else self.ours <= self.at_most
-
-    def to_json(self) -> dict[str, object]:
-        """Return the figure with what follows from it."""
-        found = {key: value for key, value in asdict(self).items() if value not in {None, ""}}
-        return found | {"times_faster": self.faster, "target": self.target, "met": self.is_met}
+__all__ = ["describe_machine", "print_json", "print_tables", "tell_ratio", "tell_spread"]
 
 
-@dataclass(frozen=True)
-class Section:
-    """Figures that belong together, and what to know about them.
-
-    Attributes:
-        title: What they are about.
-        figures: In the order to print.
-        notes: What a reader has to know.
-        ours: What the column of the measured values is called.
-    """
-
-    title: str
-    figures: list[Figure]
-    notes: list[str] = field(default_factory=list)
-    ours: str = "mooring"
-
-
-def describe_machine() -> dict[str, str]:
-    """Tell what the figures were measured on."""
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return {
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cores": str(os.cpu_count()),
-        "load": load,
-        "python": platform.python_version(),
-    } | {name: version(name) for name in _PACKAGES}
-
-
-def print_json(machine: dict[str, str], sections: list[Section]) -> None:
+def print_json(machine: Mapping[str, str], sections: Sequence[Section]) -> None:
     """Print everything as one document."""
-    document = {
-        "machine": machine,
-        "sections": [
-            {
-                "title": section.title,
-                "figures": [figure.to_json() for figure in section.figures],
-                "notes": section.notes,
-            }
-            for section in sections
-        ],
-    }
+    document = {"machine": machine, "sections": [section.to_json() for section in sections]}
     json.dump(document, sys.stdout, indent=2)
     print()
 
 
-def print_tables(machine: dict[str, str], sections: list[Section]) -> None:
+def print_tables(machine: Mapping[str, str], sections: Sequence[Section]) -> None:
     """Print everything as text."""
     print("machine   " + ", ".join(f"{key} {value}" for key, value in machine.items()))
     for section in sections:
@@ -127,8 +35,43 @@ def print_tables(machine: dict[str, str], sections: list[Section]) -> None:
     print(f"\ntargets met: {met} of {len(targets)}")
 
 
+def tell_ratio(figure: Figure) -> str:
+    """Tell how many times faster, or how many times the other's time."""
+    faster = figure.faster
+    if not faster:
+        return ""
+    is_counted = figure.kind in {"requests", "count"}
+    if faster > 1 if is_counted else faster >= 1:
+        return f"{_times(faster)} {'fewer' if is_counted else 'faster'}"
+    return f"{_times(1 / faster)} of it"
+
+
+def tell_spread(figure: Figure) -> str:
+    """Tell between what the rounds lie: their ratios, or where nothing stands beside, ours."""
+    if figure.our_value is None or figure.kind in {"requests", "count"}:
+        return ""
+    if figure.spread is None or figure.faster is None:
+        own = spread_of(rounds_of(figure.ours))
+        return f"{show_spread(own, figure.kind)}, {_runs(figure)}" if own else "1 run"
+    low, high = figure.spread
+    if not tell_ratio(figure).endswith("faster"):
+        low, high = 1 / high, 1 / low
+    return f"{_times(low)} to {_times(high)}, {_runs(figure)}"
+
+
+def _times(ratio: float) -> str:
+    """Write a ratio with as many digits as tell something."""
+    digits = 2 if ratio < 3 else 1 if ratio < 100 else 0
+    return f"{ratio:,.{digits}f}x"
+
+
+def _runs(figure: Figure) -> str:
+    ours, theirs = len(rounds_of(figure.ours)), len(rounds_of(figure.theirs))
+    return f"{ours} runs beside {theirs}" if theirs and ours != theirs else f"{ours} rounds"
+
+
 def _print_section(section: Section) -> None:
-    head = ("", section.ours, "", "", "", "target", "")
+    head = ("", section.ours, "", "", "", "", "target", "")
     rows = [head, *(_row(figure) for figure in section.figures)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     print(f"\n{section.title}\n")
@@ -138,29 +81,30 @@ def _print_section(section: Section) -> None:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  " + "  ".join(cells).rstrip())
+    for curve in section.curves:
+        print(f"  ~ {curve.title}, by {curve.along}")
+        for line in curve.lines:
+            points = (f"{x:,g}: {show(y, curve.kind)}" for x, y in line.averages)
+            print(f"    {line.name}: {', '.join(points)}")
     for note in section.notes:
         print(f"  * {note}")
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
-    theirs = "" if figure.theirs is None else _show(figure.theirs, figure.kind)
+    ours, theirs = (
+        "" if value is None else show(value, figure.kind)
+        for value in (figure.our_value, figure.their_value)
+    )
     verdict = {None: "", True: "met", False: "MISSED"}[figure.is_met]
-    ours = _show(figure.ours, figure.kind)
-    return figure.what, ours, figure.beside, theirs, _ratio(figure), figure.target, verdict
-
-
-def _ratio(figure: Figure) -> str:
-    faster = figure.faster
-    if figure.detail or faster is None:
-        return figure.detail
-    if figure.within is None and faster >= 1:
-        return f"{faster:.1f}x faster"
-    return f"{1 / faster:.2f}x of it" if faster else ""
-
-
-def _show(value: float, kind: Kind) -> str:
-    if kind != "seconds":
-        return f"{value:g}"
-    if value >= 10:
-        return f"{value:.1f} s"
-    return f"{value * 1e3:,.1f} ms" if value >= 1e-3 else f"{value * 1e6:,.0f} us"
+    missing = f"not measured: {figure.missing}" if figure.missing else ""
+    told = "; ".join(filter(None, (tell_ratio(figure), figure.detail, missing)))
+    return (
+        figure.what,
+        ours,
+        figure.beside,
+        theirs,
+        told,
+        tell_spread(figure),
+        figure.target,
+        verdict,
+    )

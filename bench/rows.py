@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.ipc
 
-__all__ = ["mixed_rows"]
+__all__ = ["mixed_rows", "stream"]
 
 
 def mixed_rows(count: int) -> pa.Table:
@@ -27,3 +30,11 @@ def mixed_rows(count: int) -> pa.Table:
             ),
         }
     )
+
+
+def stream(rows: pa.Table) -> bytes:
+    """Write rows as an Arrow IPC stream, as requests of the namespace carry them."""
+    sink = io.BytesIO()
+    with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()

@@ -9,16 +9,12 @@ from __future__ import annotations
 import http.client
 import io
 import json
-import socket
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -27,39 +23,39 @@ import numpy as np
 import pyarrow as pa
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.http_load import ask, get, hold_and_ask, post
 from bench.lakes import workspace
-from bench.report import Figure, Section
+from bench.sections import Section
 from bench.seeds import NAMESPACES, seed_pair, table_id
-from bench.timing import time_once
+from bench.served import Server, serve_ours, serve_theirs
+from bench.timing import time_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from bench.http_load import Load
+    from bench.sections import Found
 
-    Questions = Callable[["_Server"], Iterator[bytes]]
+    Questions = Callable[[Server], Iterator[bytes]]
 
 __all__ = ["run"]
 
 _PEER = "RestAdapter"
 _PAGE = 100
 _READERS, _WRITERS = 8, 32
+_CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 _HELD = 1_000
 _MIB = 1024 * 1024
 _MOST_GROWN = 300
 _ROUNDS = 3
-_START_S = 60.0
 _DIMENSIONS = 1_024
 _BATCH_MIB = 8
 _STREAM_END = 8
 _CALLS = 300
-_OURS = "import sys; from mooring.cli.app import main; sys.exit(main())"
-_THEIRS = (
-    "import sys, lance.namespace as found;"
-    " adapter = found.RestAdapter('dir', {'root': sys.argv[1]}, port=int(sys.argv[2]));"
-    " adapter.start(); sys.stdin.read()"
-)
 
 
 @dataclass(frozen=True)
@@ -74,57 +70,21 @@ class _Size:
 _SIZES = {True: _Size(1_000, 1.0, 256), False: _Size(10_000, 4.0, 2_048)}
 
 
-@dataclass(frozen=True)
-class _Server:
-    """A process that serves a catalog."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    prefix: str
-    tables: int
-
-    @property
-    def uri(self) -> str:
-        """Where clients find it."""
-        return f"http://127.0.0.1:{self.port}{self.prefix}"
-
-    def resident_mib(self) -> float:
-        """Return how much memory it has."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text("utf-8").splitlines()
-        found = next(line for line in lines if line.startswith("VmRSS:"))
-        return int(found.split()[1]) / 1024
-
-
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Put both under load, then look at large bodies."""
     size = _SIZES[quick]
     with workspace() as space:
         pair = seed_pair(space, "served", size.tables + NAMESPACES)
         with (
-            _serve_ours(pair.ours, size.tables) as ours,
-            _serve_theirs(pair.theirs, size.tables) as theirs,
+            serve_ours(pair.ours, size.tables) as ours,
+            serve_theirs(pair.theirs, size.tables) as theirs,
         ):
             both = (ours, theirs)
-            readers = {"clients": _READERS, "seconds": size.seconds}
-            figures = [
-                *_beside("describe_table", _describing, both, **readers),
-                *_beside(f"list_tables, page of {_PAGE}", _listing, both, **readers),
-                *_beside(
-                    "create_namespace",
-                    _creating(),
-                    both,
-                    clients=_WRITERS,
-                    seconds=size.seconds,
-                    # pylance rewrites all entries at every change, which costs little of a few.
-                    at_least=None if quick else 10,
-                )[:1],
-                *_by_client(both),
-                _holding(ours, size),
-            ]
-        figures += _streaming(space / "rows", size)
+            found = _load(both, size, groups, create_target=None if quick else 10)
+        found += groups.measure("large bodies", lambda: _streaming(space / "rows", size))
     return Section(
         f"Servers of a catalog of {size.tables:,} tables on loopback",
-        figures,
+        found,
         [
             "each is one process with a catalog of its own; the clients share its machine",
             "seconds are those a server needs for one answer, with so many clients at once",
@@ -133,17 +93,40 @@ def run(*, quick: bool) -> Section:
     )
 
 
+def _load(
+    both: tuple[Server, Server], size: _Size, groups: Groups, *, create_target: float | None
+) -> list[Found]:
+    """Measure all that both servers answer."""
+    page = f"list_tables, page of {_PAGE}"
+    readers = {"clients": _READERS, "seconds": size.seconds}
+    # pylance rewrites all entries at every change, which costs little of a few.
+    writers = {"clients": _WRITERS, "seconds": size.seconds, "at_least": create_target}
+    return [
+        *groups.measure(
+            "describe_table", lambda: _beside("describe_table", _describing, both, **readers)
+        ),
+        *groups.measure("list_tables", lambda: _beside(page, _listing, both, **readers)),
+        *groups.measure(
+            "create_namespace",
+            lambda: _beside("create_namespace", _creating(), both, **writers)[:1],
+        ),
+        *groups.measure("clients", lambda: [_growing(both, size)]),
+        *groups.measure("RestNamespace", lambda: _by_client(both)),
+        *groups.measure("held connections", lambda: [_holding(both[0], size)]),
+    ]
+
+
 # -- questions -------------------------------------------------------------------------------
 
 
-def _describing(server: _Server) -> Iterator[bytes]:
+def _describing(server: Server) -> Iterator[bytes]:
     for number in count():
         # All over the catalog: what was asked for last is not asked for next.
         table = quote("$".join(table_id(number * 7919 % (server.tables - 1))), safe="")
         yield post(f"{server.prefix}/v1/table/{table}/describe", b"{}")
 
 
-def _listing(server: _Server) -> Iterator[bytes]:
+def _listing(server: Server) -> Iterator[bytes]:
     for number in count():
         yield get(f"{server.prefix}/v1/namespace/ns{number % NAMESPACES}/table/list?limit={_PAGE}")
 
@@ -151,7 +134,7 @@ def _listing(server: _Server) -> Iterator[bytes]:
 def _creating() -> Questions:
     numbers = count()
 
-    def questions(server: _Server) -> Iterator[bytes]:
+    def questions(server: Server) -> Iterator[bytes]:
         while True:
             yield post(f"{server.prefix}/v1/namespace/new{next(numbers)}/create", b"{}")
 
@@ -164,13 +147,43 @@ def _creating() -> Questions:
 def _beside(
     what: str,
     questions: Questions,
-    servers: tuple[_Server, _Server],
+    servers: tuple[Server, Server],
     *,
     clients: int,
     seconds: float,
     at_least: float | None = 1,
 ) -> list[Figure]:
-    """Have both servers work in turns, and take the middle one of several."""
+    """Have both servers work in turns."""
+    taken = _take_turns(questions, servers, clients, seconds)
+    ours, theirs = (
+        statistics.median(load.rate for load in loads) for loads in zip(*taken, strict=True)
+    )
+    named = f"{what}, {clients} clients"
+    mine, other = zip(*taken, strict=True)
+    return [
+        Figure(
+            named,
+            [1 / load.rate for load in mine],
+            beside=_PEER,
+            theirs=[1 / load.rate for load in other],
+            at_least=at_least,
+            detail=f"{ours:,.0f}/s beside {theirs:,.0f}/s",
+            is_telling=True,
+        ),
+        Figure(
+            f"{named}: 99 of 100 within",
+            [load.p99 for load in mine],
+            beside=_PEER,
+            theirs=[load.p99 for load in other],
+            within=1,
+        ),
+    ]
+
+
+def _take_turns(
+    questions: Questions, servers: tuple[Server, Server], clients: int, seconds: float
+) -> list[tuple[Load, Load]]:
+    """Return what came of each round, ours first."""
     taken: list[tuple[Load, Load]] = []
     for turn in range(_ROUNDS):
         order = servers if turn % 2 == 0 else servers[::-1]
@@ -180,27 +193,22 @@ def _beside(
         taken.append((loads[servers[0].port], loads[servers[1].port]))
     for load in (one for pair in taken for one in pair):
         assert not load.failures, load.failures[0]
-    ours, theirs = (
-        statistics.median(load.rate for load in loads) for loads in zip(*taken, strict=True)
-    )
-    mine, other = (
-        statistics.median(load.p99 for load in loads) for loads in zip(*taken, strict=True)
-    )
-    named = f"{what}, {clients} clients"
-    return [
-        Figure(
-            named,
-            1 / ours,
-            beside=_PEER,
-            theirs=1 / theirs,
-            at_least=at_least,
-            detail=f"{ours / theirs:.1f}x: {ours:,.0f}/s beside {theirs:,.0f}/s",
-        ),
-        Figure(f"{named}: 99 of 100 within", mine, beside=_PEER, theirs=other, within=1),
-    ]
+    return taken
 
 
-def _by_client(servers: tuple[_Server, _Server]) -> list[Figure]:
+def _growing(servers: tuple[Server, Server], size: _Size) -> Curve:
+    """Have more and more clients ask."""
+    rates: dict[str, list[tuple[float, list[float]]]] = {OURS: [], _PEER: []}
+    for clients in _CLIENTS:
+        taken = _take_turns(_describing, servers, clients, size.seconds / 2)
+        for who, loads in zip(rates, zip(*taken, strict=True), strict=True):
+            rates[who].append((clients, [load.rate for load in loads]))
+    lines = tuple(Line(who, tuple(points)) for who, points in rates.items())
+    title = "Descriptions of tables by a server"
+    return Curve(title, "concurrency", "clients at once", lines, "rate")
+
+
+def _by_client(servers: tuple[Server, Server]) -> list[Figure]:
     """Ask one after the other by pylance's own client, which takes its time, too."""
     clients = [spec.connect("rest", {"uri": server.uri}) for server in servers]
     request = spec.DescribeTableRequest(id=table_id(7))
@@ -209,15 +217,16 @@ def _by_client(servers: tuple[_Server, _Server]) -> list[Figure]:
         for _ in range(_CALLS):
             client.describe_table(request)
 
-    for client in clients:
-        describe(client)
-    ours, theirs = (time_once(lambda one=client: describe(one)) / _CALLS for client in clients)
-    return [
-        Figure("describe_table, one RestNamespace after itself", ours, beside=_PEER, theirs=theirs)
-    ]
+    ours, theirs = clients
+    taken = time_rounds(
+        {"ours": lambda: describe(ours), "theirs": lambda: describe(theirs)}, _ROUNDS
+    )
+    each = {who: [took / _CALLS for took in rounds] for who, rounds in taken.items()}
+    what = "describe_table, one RestNamespace after itself"
+    return [Figure(what, each["ours"], beside=_PEER, theirs=each["theirs"])]
 
 
-def _holding(server: _Server, size: _Size) -> Figure:
+def _holding(server: Server, size: _Size) -> Figure:
     load, lost = hold_and_ask(
         server.port, _describing(server), held=_HELD, clients=_READERS, seconds=size.seconds
     )
@@ -240,7 +249,7 @@ def _streaming(root: Path, size: _Size) -> list[Figure]:
     count_ = size.streamed_mib // _BATCH_MIB
     query = json.dumps({"k": count_ * batch.num_rows, "vector": {}}).encode()
     mooring.connect(root).create_namespace("ns")
-    with _serve_ours(root, 1) as server:
+    with serve_ours(root, 1) as server:
         # What is loaded at first is not of any body.
         _send(server, "warm", _stream(batch, 1))
         _read_all(server, "warm", query)
@@ -251,7 +260,7 @@ def _streaming(root: Path, size: _Size) -> list[Figure]:
         ]
 
 
-def _grown(server: _Server, what: str, call: Callable[[], int]) -> Figure:
+def _grown(server: Server, what: str, call: Callable[[], int]) -> Figure:
     before = server.resident_mib()
     with _watching(server) as seen:
         passed, seconds = _timed(call)
@@ -288,7 +297,7 @@ def _written(batch: pa.RecordBatch, times: int) -> bytes:
     return sink.getvalue()
 
 
-def _send(server: _Server, table: str, parts: Iterator[bytes]) -> int:
+def _send(server: Server, table: str, parts: Iterator[bytes]) -> int:
     sent = 0
 
     def counted() -> Iterator[bytes]:
@@ -308,7 +317,7 @@ def _send(server: _Server, table: str, parts: Iterator[bytes]) -> int:
     return sent
 
 
-def _read_all(server: _Server, table: str, query: bytes, pause_s: float = 0.0) -> int:
+def _read_all(server: Server, table: str, query: bytes, pause_s: float = 0.0) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     kind = {"Content-Type": "application/json"}
     connection.request("POST", f"{server.prefix}/v1/table/{table}/query", query, kind)
@@ -328,7 +337,7 @@ def _timed(call: Callable[[], int]) -> tuple[int, float]:
 
 
 @contextmanager
-def _watching(server: _Server) -> Iterator[list[float]]:
+def _watching(server: Server) -> Iterator[list[float]]:
     """Look at a server's memory all the while."""
     seen = [server.resident_mib()]
     over = threading.Event()
@@ -344,57 +353,3 @@ def _watching(server: _Server) -> Iterator[list[float]]:
     finally:
         over.set()
         watcher.join()
-
-
-# -- servers ---------------------------------------------------------------------------------
-
-
-@contextmanager
-def _serve_ours(root: Path, tables: int) -> Iterator[_Server]:
-    port = _free_port()
-    command = [sys.executable, "-c", _OURS, "serve", str(root), "--port", str(port), "--quiet"]
-    with _running(command, port, "/lance", tables) as server:
-        yield server
-
-
-@contextmanager
-def _serve_theirs(root: Path, tables: int) -> Iterator[_Server]:
-    port = _free_port()
-    command = [sys.executable, "-c", _THEIRS, str(root), str(port)]
-    with _running(command, port, "", tables) as server:
-        yield server
-
-
-@contextmanager
-def _running(command: list[str], port: int, prefix: str, tables: int) -> Iterator[_Server]:
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    try:
-        _await(process, port)
-        yield _Server(process, port, prefix, tables)
-    finally:
-        process.terminate()
-        process.wait(_START_S)
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _await(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + _START_S
-    while True:
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_START_S)
-            connection.request("GET", "/")
-            connection.getresponse().read()
-            connection.close()
-        except (OSError, http.client.HTTPException):
-            assert process.poll() is None, "the server ended"
-            assert time.monotonic() < until, "the server does not listen"
-            time.sleep(0.05)
-        else:
-            return

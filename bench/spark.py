@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import statistics
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import workspace
-from bench.report import Figure, Section
+from bench.lance_spark import open_lance_spark
 from bench.rows import mixed_rows
+from bench.sections import Section
 from bench.timing import time_once, time_rounds
 from mooring.ingest import ingest
 from mooring.jobs.runner import Threads
@@ -43,10 +46,9 @@ _DIMENSIONS = 128
 _RANGE = 10_000
 _FILES = 12
 _FRAGMENTS = 60
-_BAR = 40
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure ingestion, scans, vectors and compaction."""
     rows, curve, vectors, rounds = SIZES[quick]
     session = open_session(SparkSettings("local[*]"))
@@ -54,23 +56,24 @@ def run(*, quick: bool) -> Section:
         with workspace() as space:
             bench = _Bench(space, session, rounds)
             bench.prepare(rows, vectors)
-            figures = [
-                bench.ingest(rows),
-                *bench.scan(rows),
-                bench.write_vectors(vectors),
-                bench.compact(rows),
-            ]
-            notes = [
-                "a full scan takes a sum, count or maximum of each column",
-                "where rows are only passed on, Spark's own reader does even less",
-                *bench.draw(curve),
+            found = [
+                *groups.measure("ingest", lambda: [bench.ingest(rows)]),
+                *groups.measure("scan", lambda: bench.scan(rows)),
+                *groups.measure("lance-spark", lambda: [bench.scan_beside_lance_spark(rows)]),
+                *groups.measure("vectors", lambda: [bench.write_vectors(vectors)]),
+                *groups.measure("compaction", lambda: [bench.compact(rows)]),
+                *groups.measure("growth", lambda: bench.grow(curve)),
             ]
     finally:
         session.stop()
     return Section(
         f"Spark on {rows:,} mixed rows of 8 columns, {vectors:,} vectors of {_DIMENSIONS}",
-        figures,
-        notes,
+        found,
+        [
+            "a full scan takes a sum, count or maximum of each column",
+            "where rows are only passed on, Spark's own reader does even less",
+            "lance-spark has a process and a Spark of its own, of the version beside its name",
+        ],
     )
 
 
@@ -97,9 +100,9 @@ class _Bench:
 
     def _beside(
         self, ours: Callable[[], object], theirs: Callable[[], object]
-    ) -> tuple[float, float]:
+    ) -> tuple[list[float], list[float]]:
         taken = time_rounds({"ours": ours, "theirs": theirs}, self._rounds)
-        return statistics.median(taken["ours"]), statistics.median(taken["theirs"])
+        return taken["ours"], taken["theirs"]
 
     def _copy(self, source: str) -> None:
         out = self._space / "out.parquet"
@@ -121,6 +124,7 @@ class _Bench:
             beside="Spark, Parquet to Parquet",
             theirs=theirs,
             at_least=2,
+            is_telling=True,
         )
 
     def scan(self, rows: int) -> list[Figure]:
@@ -144,6 +148,7 @@ class _Bench:
                 beside="Spark, Parquet",
                 theirs=whole[1],
                 within=1.4,
+                is_telling=True,
             ),
             Figure(
                 f"scan {rows:,} rows into Spark's noop sink",
@@ -159,6 +164,27 @@ class _Bench:
                 at_least=2,
             ),
         ]
+
+    def scan_beside_lance_spark(self, rows: int) -> Figure:
+        """The same full scan by lance-spark, which has a Spark of its own."""
+        location = self._lake.table("scanned").location
+        ours: list[float] = []
+        theirs: list[float] = []
+        with open_lance_spark(self._space / "lance-spark") as other:
+            for turn in range(self._rounds + 1):
+                table = read_table(self._session, self._lake, "scanned")
+                ours.append(time_once(partial(_use, table)))
+                if other.peer:
+                    theirs.append(other.peer("scan", location=location)["seconds"])
+                if turn == 0:  # for warmth
+                    ours, theirs = [], []
+        return Figure(
+            f"scan {rows:,} rows, all columns",
+            ours,
+            beside=other.name,
+            theirs=theirs or None,
+            missing=other.missing,
+        )
 
     def write_vectors(self, count: int) -> Figure:
         """Vectors from a data frame into a table beside a Parquet file."""
@@ -199,37 +225,39 @@ class _Bench:
                 assert self._lake.table(name).count() == mixed.num_rows
         return Figure(
             f"compact {_FRAGMENTS} fragments",
-            statistics.median(seconds["ours"]),
+            seconds["ours"],
             beside="Lance, writing rows anew",
-            theirs=statistics.median(seconds["theirs"]),
+            theirs=seconds["theirs"],
             at_least=4,
+            is_telling=True,
         )
 
-    def draw(self, sizes: tuple[int, ...]) -> list[str]:
-        """Draw the time of ingestion against the size of the data."""
+    def grow(self, sizes: tuple[int, ...]) -> list[Curve]:
+        """Ingest and scan more and more rows."""
         runner = SparkRunner(self._session)
-        taken = []
+        ingested, scanned = [], []
         for rows in sizes:
-            source = self._space / f"part-{rows}"
-            _write_parquet(source, mixed_rows(rows))
-            taken.append(
-                time_once(
-                    partial(
-                        ingest,
-                        self._lake,
-                        str(source),
-                        "curve",
-                        mode="overwrite",
-                        runner=runner,
-                    )
-                )
-            )
-        longest = max(taken)
+            source = f"part-{rows}"
+            place = str(self._space / source)
+            _write_parquet(self._space / source, mixed_rows(rows))
+            load = partial(ingest, self._lake, place, "curve", mode="overwrite", runner=runner)
+            ingested.append((rows, self._beside(load, partial(self._copy, source))))
+            table = partial(read_table, self._session, self._lake, "curve")
+            parquet = self._session.read.parquet(place)
+            both = self._beside(lambda: _use(table()), lambda: _use(parquet))  # noqa: B023  # at once
+            scanned.append((rows, both))
         return [
-            f"ingest {rows:>9,} rows  {'#' * round(_BAR * seconds / longest):<{_BAR}}"
-            f"  {seconds:5.2f} s  {rows / seconds:>9,.0f} rows/s"
-            for rows, seconds in zip(sizes, taken, strict=True)
+            _curve("Parquet into a table by Spark", ingested),
+            _curve("Scan a table by Spark, every column used", scanned),
         ]
+
+
+def _curve(title: str, taken: list[tuple[int, tuple[list[float], list[float]]]]) -> Curve:
+    lines = tuple(
+        Line(name, tuple((rows, both[side]) for rows, both in taken))
+        for side, name in enumerate((OURS, "Spark, Parquet"))
+    )
+    return Curve(title, "data size", "rows", lines)
 
 
 def _use(frame: DataFrame) -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import lance
 import lance_namespace as spec
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc
 from lance_namespace_urllib3_client.models.query_table_request_vector import (
     QueryTableRequestVector,
 )
 
 import mooring
+from bench.curves import OURS, Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import open_pylance, workspace
-from bench.report import Figure, Section
-from bench.timing import time_pairs
+from bench.rows import stream
+from bench.sections import Section
+from bench.timing import time_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,21 +32,21 @@ SIZES = {True: (100_000, 5, 50), False: (1_000_000, 15, 1_000)}
 _FILTER = "x > 0.5 AND n % 7 = 3"
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure queries, appends and looks at versions."""
     count, rounds, versions = SIZES[quick]
     with workspace() as space:
         root = space / "lake"
         catalog = mooring.connect(root)
         catalog.create_table("big", _rows(count))
-        figures = [
-            *_query(root, rounds, count),
-            *_append(root, rounds),
-            *_look(root, rounds, versions),
+        found = [
+            *groups.measure("query", lambda: _query(root, rounds, count)),
+            *groups.measure("append", lambda: _append(root, rounds)),
+            *groups.measure("versions", lambda: _look(root, rounds, versions)),
         ]
     return Section(
         f"A table of {count:,} rows, {rounds} alternating pairs",
-        figures,
+        found,
         [
             f"the filter is {_FILTER}; both sides find the table and open it anew each time",
             "an append through the catalog is durable when it is acknowledged; Lance's is not",
@@ -78,11 +80,11 @@ def _query(root: Path, rounds: int, count: int) -> list[Figure]:
         assert found.num_rows == wanted
         return found
 
-    took = time_pairs({"ours": ours, "theirs": theirs}, rounds)
+    took = time_rounds({"ours": ours, "theirs": theirs}, rounds)
     request = spec.QueryTableRequest(
         id=["big"], vector=QueryTableRequestVector(), k=count, filter=_FILTER
     )
-    asked = time_pairs(_both(root, lambda names: names.query_table(request)), rounds)
+    asked = time_rounds(_both(root, lambda names: names.query_table(request)), rounds)
     return [
         Figure(
             "Table.query with a filter",
@@ -90,6 +92,7 @@ def _query(root: Path, rounds: int, count: int) -> list[Figure]:
             beside="lance.dataset(path).to_table",
             theirs=took["theirs"],
             within=1.05,
+            is_telling=True,
         ),
         Figure(
             "query_table with a filter",
@@ -110,17 +113,17 @@ def _append(root: Path, rounds: int) -> list[Figure]:
     for name in ("a", "b", "c", "d"):
         catalog.create_table(name, _rows(10))
     path = catalog.describe_table("b").location
-    took = time_pairs(
+    took = time_rounds(
         {
             "ours": lambda: catalog.table("a").insert(_rows(10)),
             "theirs": lambda: lance.write_dataset(_rows(10), path, mode="append"),
         },
         rounds,
     )
-    body = _ipc(_rows(10))
+    body = stream(_rows(10))
     ours, theirs = mooring.DirectoryNamespace(root=str(root)), open_pylance(root)
     ask = spec.InsertIntoTableRequest
-    asked = time_pairs(
+    asked = time_rounds(
         {
             "ours": lambda: ours.insert_into_table(ask(id=["c"]), body),
             "theirs": lambda: theirs.insert_into_table(ask(id=["d"]), body),
@@ -143,24 +146,28 @@ def _append(root: Path, rounds: int) -> list[Figure]:
     ]
 
 
-def _ipc(rows: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return sink.getvalue()
-
-
-def _look(root: Path, rounds: int, versions: int) -> list[Figure]:
+def _look(root: Path, rounds: int, versions: int) -> list[Figure | Curve]:
+    """Look at the versions of a table, at last at all of so many and the first."""
     catalog = mooring.connect(root)
     catalog.create_table("long", _rows(1))
     dataset = catalog.table("long").to_lance()
-    for number in range(versions):
-        dataset.update_config({"number": str(number)})
     newest = spec.ListTableVersionsRequest(id=["long"], limit=1, descending=True)
     every = spec.ListTableVersionsRequest(id=["long"], descending=True)
-    look = time_pairs(_both(root, lambda names: names.list_table_versions(newest)), rounds)
-    listing = time_pairs(_both(root, lambda names: names.list_table_versions(every)), rounds)
+    made = 0
+    grown: list[tuple[int, dict[str, list[float]]]] = []
+    for length in (versions // 50, versions // 10, versions):
+        for number in range(made, length):
+            dataset.update_config({"number": str(number)})
+        made = length
+        look = time_rounds(_both(root, lambda names: names.list_table_versions(newest)), rounds)
+        grown.append((length + 1, look))
+    listing = time_rounds(_both(root, lambda names: names.list_table_versions(every)), rounds)
+    lines = tuple(
+        Line(name, tuple((length, took[key]) for length, took in grown))
+        for name, key in ((OURS, "ours"), ("pylance", "theirs"))
+    )
     return [
+        Curve("Newest version of a table", "history length", "versions of the table", lines),
         Figure(
             f"newest of {versions + 1:,} versions",
             look["ours"],

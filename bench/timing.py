@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["time_once", "time_pairs", "time_rounds"]
+__all__ = ["time_once", "time_rounds"]
 
 
 def time_once(run: Callable[[], object]) -> float:
@@ -18,20 +17,6 @@ def time_once(run: Callable[[], object]) -> float:
     started = time.perf_counter()
     run()
     return time.perf_counter() - started
-
-
-def time_pairs(
-    contenders: Mapping[str, Callable[[], object]], rounds: int, *, warm: bool = True
-) -> dict[str, float]:
-    """Return the median seconds of each contender.
-
-    Args:
-        contenders: What to call, by name.
-        rounds: How often to call each.
-        warm: Call each once first, unmeasured.
-    """
-    taken = time_rounds(contenders, rounds, warm=warm)
-    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def time_rounds(

@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import lance
@@ -19,13 +20,16 @@ import lance_namespace as spec
 from lance_namespace.errors import LanceNamespaceError
 
 import mooring
+from bench.curves import Curve, Line
+from bench.figures import Figure
+from bench.groups import ALL, Groups
 from bench.lakes import workspace
-from bench.report import Figure, Section
+from bench.sections import Section
 from bench.seeds import NAMESPACES, seed_pair
 from mooring.directory.manifest import MANIFEST_DIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Protocol
 
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-# Entries, writers, seconds and calls a writer makes at most, by whether it should be quick.
-_SIZES = {True: (1_000, 6, 3.0, 50), False: (10_000, 24, 10.0, 100)}
+# Entries, writers, seconds and calls a writer makes at most, rounds; by whether it is quick.
+_SIZES = {True: (1_000, 6, 3.0, 50, 2), False: (10_000, 24, 10.0, 100, 3)}
 # How many times faster the writers of the large catalog have to be.
 _TARGETS = {"threads": 10, "processes": 3}
 _START_LIMIT_S = 600.0
@@ -47,6 +51,7 @@ _FAILURES = (LanceNamespaceError, OSError, RuntimeError, ValueError)
 _TABLE_DIRECTORY = re.compile(r"[0-9a-f]{8}_.*")
 # Where the writers of this process wait for each other; set when a pool starts them.
 _barriers: list[Barrier] = []
+_copies = count()
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class _Outcome:
 
     def __str__(self) -> str:
         """Tell everything."""
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.errors.items()))
+        kinds = ", ".join(f"{times} {kind}" for kind, times in sorted(self.errors.items()))
         return (
             f"{self.declared / self.seconds:.1f}/s ({self.declared} in {self.seconds:.1f} s),"
             f" {self.errors.total()} errors{f' ({kinds})' if kinds else ''},"
@@ -95,11 +100,10 @@ class _Outcome:
         )
 
 
-def run(*, quick: bool) -> Section:
+def run(*, quick: bool, groups: Groups = ALL) -> Section:
     """Measure how fast many writers declare tables, and what goes wrong."""
-    entries, writers, seconds, calls = _SIZES[quick]
+    entries, writers, seconds, calls, rounds = _SIZES[quick]
     job = _Job("", "", 0, seconds, calls)
-    figures: list[Figure] = []
     notes = [
         "seconds are those of the whole run for each table that was declared",
         f"a writer declares up to {calls} tables and begins none after {seconds:g} s",
@@ -107,37 +111,72 @@ def run(*, quick: bool) -> Section:
     with workspace() as space:
         seeded = seed_pair(space, "seeded", entries)
         roots = {"mooring": seeded.ours, "pylance": seeded.theirs}
-        for kind, open_pool in (("threads", _open_threads), ("processes", _open_processes)):
-            with open_pool(writers) as pool:
-                outcomes = {
-                    who: _measure(pool, replace(job, who=who), root, writers)
-                    for who, root in roots.items()
-                }
-            figures += _figures(f"{writers} {kind}", outcomes, None if quick else _TARGETS[kind])
-            notes += [f"{writers} {kind}, {who}: {told}" for who, told in outcomes.items()]
-    return Section(
-        f"{writers} writers in a manifest of {entries:,} entries on disk", figures, notes
-    )
+
+        def measure(kind: str) -> list[Figure]:
+            outcomes = _compete(kind, writers, job, roots, rounds=rounds)
+            notes.extend(
+                f"{writers} {kind}, {who}: {one}" for who, told in outcomes.items() for one in told
+            )
+            return _figures(f"{writers} {kind}", outcomes, None if quick else _TARGETS[kind])
+
+        found = [
+            *groups.measure("threads", lambda: measure("threads")),
+            *groups.measure("processes", lambda: measure("processes")),
+            *groups.measure("growth", lambda: [_grow(writers, job, roots)]),
+        ]
+    return Section(f"{writers} writers in a manifest of {entries:,} entries on disk", found, notes)
 
 
-def _figures(what: str, outcomes: dict[str, _Outcome], at_least: float | None) -> list[Figure]:
+def _compete(
+    kind: str, writers: int, job: _Job, roots: dict[str, Path], *, rounds: int = 1
+) -> dict[str, list[_Outcome]]:
+    """Have so many writers go, Mooring's and pylance's in turns."""
+    found: dict[str, list[_Outcome]] = {who: [] for who in roots}
+    with _POOLS[kind](writers) as pool:
+        for _ in range(rounds):
+            for who, root in roots.items():
+                found[who].append(_measure(pool, replace(job, who=who), root, writers))
+    return found
+
+
+def _grow(most: int, job: _Job, roots: dict[str, Path]) -> Curve:
+    """Have more and more writers declare tables."""
+    rates: dict[str, list[tuple[float, float]]] = {who: [] for who in roots}
+    for writers in sorted({1, max(2, most // 6), most // 2, most}):
+        for who, (told,) in _compete("threads", writers, job, roots).items():
+            rates[who].append((writers, told.declared / told.seconds))
+    lines = tuple(Line(who, tuple(points)) for who, points in rates.items())
+    return Curve("Declare tables, many writers at once", "concurrency", "threads", lines, "rate")
+
+
+def _figures(
+    what: str, outcomes: dict[str, list[_Outcome]], at_least: float | None
+) -> list[Figure]:
     ours, theirs = outcomes["mooring"], outcomes["pylance"]
-    counts = {
-        "errors": (ours.errors.total(), theirs.errors.total()),
-        "orphan directories": (ours.orphans, theirs.orphans),
-        "acknowledged and lost": (ours.lost, theirs.lost),
+    counts: dict[str, Callable[[_Outcome], int]] = {
+        "errors": lambda one: one.errors.total(),
+        "orphan directories": lambda one: one.orphans,
+        "acknowledged and lost": lambda one: one.lost,
     }
     return [
         Figure(
             f"declare_table, {what}",
-            ours.each_s,
+            [one.each_s for one in ours],
             beside="pylance",
-            theirs=theirs.each_s,
+            theirs=[one.each_s for one in theirs],
             at_least=at_least,
+            is_telling=True,
         ),
         *(
-            Figure(f"{name}, {what}", mine, "count", beside="pylance", theirs=other, at_most=0)
-            for name, (mine, other) in counts.items()
+            Figure(
+                f"{name}, {what}",
+                sum(map(count_of, ours)),
+                "count",
+                beside="pylance",
+                theirs=sum(map(count_of, theirs)),
+                at_most=0,
+            )
+            for name, count_of in counts.items()
         ),
     ]
 
@@ -147,7 +186,7 @@ def _figures(what: str, outcomes: dict[str, _Outcome], at_least: float | None) -
 
 def _measure(pool: Executor, job: _Job, seeded: Path, writers: int) -> _Outcome:
     """Let all writers go on a copy of the seeded catalog, and look at it afterwards."""
-    root = seeded.with_name(f"{seeded.name}-{type(pool).__name__}")
+    root = seeded.with_name(f"{seeded.name}-copy{next(_copies)}")
     shutil.copytree(seeded, root)
     jobs = [replace(job, root=str(root), writer=number) for number in range(writers)]
     told = list(pool.map(_write, jobs))
@@ -209,3 +248,6 @@ def _open_processes(writers: int) -> Iterator[Executor]:
 
 def _set_barrier(barrier: Barrier) -> None:
     _barriers.append(barrier)
+
+
+_POOLS = {"threads": _open_threads, "processes": _open_processes}
