@@ -8,10 +8,13 @@ comes from the code; a test holds the files to it. mooring-rest.json is written 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import re
 import sys
+from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +45,18 @@ from mooring.tables.tags import Tag, Tags
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["DOCUMENTS", "MARKER", "update"]
+__all__ = ["DOCUMENTS", "MARKER", "PACKAGES", "update"]
 
 MARKER = "<!-- Below: written by python docs/generate.py -->"
+# Everything that these export is public.
+PACKAGES = (
+    "mooring.changes",
+    "mooring.ingest",
+    "mooring.pipelines",
+    "mooring.spark",
+    "mooring.feed",
+    "mooring.upkeep",
+)
 _HERE = Path(__file__).parent
 _LONGEST = 80
 _ARGUMENT_INDENT = 4
@@ -135,6 +147,7 @@ def render_api() -> str:
                 Cleaned,
             )
         ),
+        *(part for package in PACKAGES for part in _package(package)),
         _entry("mooring.MetastoreNamespace", mooring.MetastoreNamespace, level=2),
         _entry("mooring.IcebergNamespace", mooring.IcebergNamespace, level=2),
         _entry("mooring.RemoteNamespace", mooring.RemoteNamespace, level=2),
@@ -154,16 +167,42 @@ def _class(name: str, kind: type) -> Iterator[str]:
     yield from _methods(f"{kind.__name__}.", kind)
 
 
-def _methods(prefix: str, kind: type) -> Iterator[str]:
-    for name, member in vars(kind).items():
-        if name.startswith("_"):
+def _package(name: str) -> Iterator[str]:
+    """Write what a package exports; methods stand below their class."""
+    package = importlib.import_module(name)
+    yield f"## `{name}`\n\n{_prose(package)}"
+    for exported in package.__all__:
+        thing = getattr(package, exported)
+        if isinstance(thing, type) and issubclass(thing, Enum):
+            yield _values(f"{name}.{exported}", thing)
             continue
-        yield _entry(f"{prefix}{name}", member, level=3)
+        yield _entry(f"{name}.{exported}", thing, level=3)
+        if inspect.isclass(thing):
+            yield from _methods(f"{exported}.", thing, level=4)
+
+
+def _values(name: str, kind: type[Enum]) -> str:
+    values = ", ".join(f"`{one.value}`" for one in kind)
+    return f"### `{name}`\n\n{_prose(kind)}\nOne of {values}.\n"
+
+
+def _methods(prefix: str, kind: type, level: int = 3) -> Iterator[str]:
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not _is_told(member):
+            continue
+        shown = getattr(kind, name) if isinstance(member, (classmethod, staticmethod)) else member
+        yield _entry(f"{prefix}{name}", shown, level)
+
+
+def _is_told(member: object) -> bool:
+    """Tell methods and properties from fields, which the class itself tells."""
+    kinds = (property, cached_property, classmethod, staticmethod)
+    return isinstance(member, kinds) or inspect.isfunction(member)
 
 
 def _entry(name: str, thing: object, level: int) -> str:
     heading = f"{'#' * level} `{name}`"
-    if isinstance(thing, property):
+    if isinstance(thing, (property, cached_property)):
         return f"{heading}\n\n{_prose(thing)}"
     call = f"{name.rpartition('.')[2]}{_signature(thing)}"
     return f"{heading}\n\n```\n{call}\n```\n\n{_prose(thing)}"
@@ -185,8 +224,13 @@ def _parameter(parameter: inspect.Parameter) -> str:
     text = f"{stars.get(parameter.kind, '')}{parameter.name}: {_annotation(parameter.annotation)}"
     if parameter.default is inspect.Parameter.empty:
         return text
-    default = "ROOT" if parameter.default == ROOT else repr(parameter.default)
-    return f"{text} = {default}"
+    return f"{text} = {_default(parameter.default)}"
+
+
+def _default(value: object) -> str:
+    if isinstance(value, Enum):
+        return repr(value.value)
+    return "ROOT" if value == ROOT else repr(value)
 
 
 def _annotation(annotation: object) -> str:

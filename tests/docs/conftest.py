@@ -1,7 +1,6 @@
 """A place where the documents' examples run: an empty directory, nothing set, the program."""
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -12,10 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mooring.cli.app import app
-
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z|\d+ s ago")
-# Where the documents say that they are.
-_HOME = "/home/ada"
+from tests.docs.sessions import mask
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +56,3 @@ def _words(line):
     if not line.startswith("mooring ") or any(mark in line for mark in "|<>;&"):
         return None
     return shlex.split(line)[1:]
-
-
-def mask(text):
-    """Make what differs from run to run the same; trailing blanks do not count."""
-    text = _TIME.sub("<time>", text.replace(os.getcwd(), _HOME))  # noqa: PTH109
-    return [line.rstrip() for line in text.splitlines()]

@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DOCS", "ROOT", "Block", "Command", "all_documents", "blocks_of", "commands_of", "run"]
+__all__ = [
+    "DOCS",
+    "ROOT",
+    "Block",
+    "Command",
+    "all_documents",
+    "blocks_of",
+    "commands_of",
+    "lines_of",
+    "run",
+]
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -59,6 +69,12 @@ def blocks_of(path: Path, *languages: str) -> list[Block]:
         for match in _FENCE.finditer(text)
     ]
     return [block for block in found if not languages or block.language in languages]
+
+
+def lines_of(block: Block) -> list[str]:
+    """Return the commands of a script: lines that go on are joined, remarks and blanks left out."""
+    lines = block.text.replace("\\\n", "").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def commands_of(block: Block) -> Iterator[Command]:

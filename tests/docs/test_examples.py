@@ -12,14 +12,17 @@ import mooring
 from mooring.cli.app import app
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, ServerSettings
-from tests.docs.conftest import mask
-from tests.docs.documents import DOCS, ROOT, blocks_of, commands_of, run
+from tests.docs.documents import DOCS, ROOT, blocks_of, run
+from tests.docs.sessions import follow_session, matches
 from tests.own_irc import run_own
 from tests.own_server import run_server
 
 S3_GUIDE = DOCS / "how-to" / "s3-and-credentials.md"
 ICEBERG_GUIDE = DOCS / "how-to" / "iceberg-catalogs.md"
 REMOTE_GUIDE = DOCS / "how-to" / "remote-catalogs.md"
+# Begins with another program's work: tests/docs/test_lancedb_guide.py.
+LANCEDB_GUIDE = DOCS / "how-to" / "move-from-lancedb.md"
+_ELSEWHERE = [S3_GUIDE, ICEBERG_GUIDE, REMOTE_GUIDE, LANCEDB_GUIDE]
 # The servers that the guides speak of.
 _IRC = "https://irc.example.com/iceberg"
 _LANCE_REST = "https://lake.example.com/lance"
@@ -27,11 +30,7 @@ _LANCE_REST = "https://lake.example.com/lance"
 _COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ |[\d* ]+ )?\s*(mooring [^>|\n]+)", re.MULTILINE)
 DOCUMENTS = [
     ROOT / "README.md",
-    *sorted(
-        path
-        for path in DOCS.rglob("*.md")
-        if path not in {S3_GUIDE, ICEBERG_GUIDE, REMOTE_GUIDE} and blocks_of(path)
-    ),
+    *sorted(path for path in DOCS.rglob("*.md") if path not in _ELSEWHERE and blocks_of(path)),
 ]
 
 
@@ -42,30 +41,13 @@ def follow(path, shell, place="", instead=""):
         block = replace(shown, text=shown.text.replace(place, instead)) if place else shown
         if block.language == "python":
             run(block, path, names)
-            continue
-        for command in commands_of(block):
-            printed, code = shell(command.line)
-            assert code == command.exit_code, (command.line, printed)
-            expected = mask("\n".join(command.output))
-            if place:  # another place has another width
-                printed, expected = _narrow(printed), _narrow(expected)
-            assert matches(printed, expected), (command, printed)
+        else:
+            # another place has another width
+            follow_session(block, shell, _narrow if place else list)
 
 
 def _narrow(lines):
     return [" ".join(line.split()) for line in lines]
-
-
-def matches(printed, expected):
-    """Compare lines; ``...`` stands for any number of them."""
-    if "..." not in expected:
-        return printed == expected
-    cut = expected.index("...")
-    head, tail = expected[:cut], expected[cut + 1 :]
-    rest = printed[cut:]
-    return printed[:cut] == head and any(
-        matches(rest[start:], tail) for start in range(len(rest) + 1)
-    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +87,7 @@ def test_command_lines_are_understood():
     """Lines that are only shown have the program's verbs and options."""
     shown = [
         line
-        for path in [*DOCUMENTS, S3_GUIDE, ICEBERG_GUIDE, REMOTE_GUIDE]
+        for path in [*DOCUMENTS, *_ELSEWHERE]
         for block in blocks_of(path, "sh", "")
         for line in _COMMAND.findall(block.text)
     ]

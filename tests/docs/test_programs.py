@@ -47,20 +47,6 @@ def _try_what_is_suggested(printed, module, shell):
 
 
 @pytest.mark.interop
-def test_tour_and_what_to_try_next(load, shell):
-    tour = load("tour")
-    mooring.connect("tour", author=tour.AUTHOR).create_table("left over", [{"n": 1}])
-    printed = _run(tour)
-    assert "removing ./tour, left by an earlier run" in printed
-    lake = mooring.connect("tour")
-    assert lake.table("flights").count() == 336_776
-    assert lake.list_tables() == ["airlines", "airports", "flights", "planes"]
-    assert lake.list_tables("reference") == ["carriers", "weather"]
-    assert lake.table("planes").version == 2
-    _try_what_is_suggested(printed, tour, shell)
-
-
-@pytest.mark.interop
 def test_demo_and_what_to_try_next(load, shell):
     demo = load("demo")
     printed = _run(demo)
@@ -80,13 +66,12 @@ def _rows(table):
     return {tuple(row.values()) for row in table.to_arrow(columns=columns).to_pylist()}
 
 
-@pytest.mark.parametrize(("name", "place"), [("tour", "tour"), ("demo", "metastore+lake")])
-def test_examples_spare_what_they_did_not_make(load, name, place):
-    example = load(name)
-    mooring.connect(place, author="somebody").create_namespace("precious")
+def test_the_demo_spares_what_it_did_not_make(load):
+    demo = load("demo")
+    mooring.connect("metastore+lake", author="somebody").create_namespace("precious")
     with pytest.raises(SystemExit, match="was not made by this demo"):
-        example.main()
-    assert mooring.connect(place).list_namespaces() == ["precious"]
+        demo.main()
+    assert mooring.connect("metastore+lake").list_namespaces() == ["precious"]
 
 
 def test_bench_prints_ratios_and_targets(capsys, monkeypatch):

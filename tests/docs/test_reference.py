@@ -1,21 +1,27 @@
 """The reference names everything that there is, and says of it what is true."""
 
+import importlib
 import importlib.util
 import inspect
 import re
 
 import msgspec
 import pytest
+import typer
 
 import mooring
 from mooring import config, namespaces
+from mooring.cli.app import app
 from mooring.directory import entries, layout
 from mooring.directory.decisions import Decision, State
 from mooring.errors import MooringError
+from mooring.metastore import layout as metastore_layout
 from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.settings import Settings, settings_path
 from mooring.tables.manifest import SHARED, ManifestRow
 from tests.docs.documents import DOCS
+
+_IMPORT = re.compile(r"^from (mooring(?:\.\w+)?) import ([^()\n]+)$", re.MULTILINE)
 
 
 def _load_generator():
@@ -40,6 +46,32 @@ def test_generated_parts_are_up_to_date(name):
     assert text == generate.update(text, generate.DOCUMENTS[name])
 
 
+def test_every_public_name_has_an_entry():
+    headings = re.findall(
+        r"^#+ `([\w.]+)`$", (DOCS / "reference/python-api.md").read_text(), re.MULTILINE
+    )
+    told = {heading.rpartition(".")[2] for heading in headings}
+    classes = {name for name in mooring.__all__ if inspect.isclass(getattr(mooring, name))}
+    assert classes <= told
+    for package in generate.PACKAGES:
+        exported = importlib.import_module(package).__all__
+        assert {f"{package}.{name}" for name in exported} <= set(headings)
+
+
+def test_examples_import_what_the_reference_tells():
+    """Of a package that has an entry, documents use what it exports, and nothing deeper."""
+    used = {
+        (match[1], name.strip())
+        for path in sorted(DOCS.rglob("*.md"))
+        for match in _IMPORT.finditer(path.read_text(encoding="utf-8"))
+        for name in match[2].split(",")
+    }
+    assert used
+    for package, name in used:
+        if package in generate.PACKAGES:
+            assert name in importlib.import_module(package).__all__, (package, name)
+
+
 def test_every_error_is_listed():
     def walk(kind):
         yield kind
@@ -52,10 +84,21 @@ def test_every_error_is_listed():
 
 def test_every_setting_is_listed():
     fields = {field.name for field in msgspec.structs.fields(Settings)}
-    properties = namespaces.DirectoryNamespace._known | namespaces.MetastoreNamespace._known
+    kinds = ("Directory", "Metastore", "Iceberg", "Remote")
+    properties = set().union(*(getattr(namespaces, f"{kind}Namespace")._known for kind in kinds))
     variables = {f"MOORING_{name.upper()}" for name in config._NAMES} | {"MOORING_CONFIG"}
     listed = in_code("reference/settings.md")
     assert fields | properties | variables | set(config._NAMES) | set(config.PROFILE_KEYS) <= listed
+
+
+def test_every_option_of_a_server_is_listed():
+    listed = set(re.findall(r"--[\w-]+", (DOCS / "reference/settings.md").read_text()))
+    serve = typer.main.get_command(app).commands["serve"]
+    own = {name for option in serve.params for name in option.opts if name.startswith("--")}
+    # What every command has, the reference of the command line tells once.
+    common = {name for one in typer.main.get_command(app).params for name in one.opts}
+    assert len(own - common) > 20
+    assert own - common - {"--help"} <= listed
 
 
 def test_every_argument_of_connect_is_listed_with_its_default():
@@ -98,6 +141,19 @@ def test_every_field_and_file_is_listed():
         layout.DEREGISTERED,
     ):
         assert path in text
+
+
+def test_every_place_of_a_metastore_is_listed():
+    text = (DOCS / "reference/files-on-disk.md").read_text(encoding="utf-8")
+    places = metastore_layout.__all__
+    told = [
+        getattr(metastore_layout, name) for name in places if name.endswith(("_DIR", "_MARKER"))
+    ]
+    assert len(told) >= 6
+    for place in told:
+        assert place in text
+    for operation in metastore_layout.Operation:
+        assert operation.value in in_code("reference/files-on-disk.md")
 
 
 def test_longest_name_is_told():
