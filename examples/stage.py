@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import shutil
 import sys
@@ -21,9 +20,6 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 
 import mooring
-from mooring.clock import format_duration, format_time
-from mooring.namespace.api import Change
-from mooring.namespace.states import DroppedTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -171,12 +167,6 @@ def show(result: object) -> None:
     match result:
         case pa.Table():
             show_grid(result.column_names, zip(*result.to_pydict().values(), strict=True))
-        case [DroppedTable(), *_]:
-            show_grid(["name", "dropped", "time left"], map(trash_row, result))
-        case [Change(), *_]:
-            show_grid(["action", "state", "version", "by", "at"], map(history_row, result))
-        case [tuple(), *_]:
-            show_grid(["table", "rows", "version"], result)
         case [dict() as first, *_]:
             show_grid(first, (tuple(row.values()) for row in result))
         case tuple():
@@ -186,20 +176,6 @@ def show(result: object) -> None:
             console.print(Padding(", ".join(result), (0, 0, 0, 2)), markup=False)
         case _:
             console.print(f"  {cell(result)}", markup=False, soft_wrap=True)
-
-
-def trash_row(found: DroppedTable) -> tuple[str, ...]:
-    """Tell what to know about a table in the trash."""
-    left = "for ever"
-    if found.expires_at_ms is not None:
-        left_s = math.ceil(found.expires_at_ms / 1000 - time.time())
-        left = format_duration(left_s * 1000)
-    return str(found.id), format_time(found.deleted_at_ms), left
-
-
-def history_row(found: Change) -> tuple[object, ...]:
-    """Tell one change."""
-    return found.action, found.state, found.version or "", found.by, format_time(found.at_ms)
 
 
 def show_grid(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> None:

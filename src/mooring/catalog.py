@@ -188,8 +188,9 @@ class Catalog:
 
         if not isinstance(self.backend, MetastoreBackend):
             msg = (
-                f"'{self.uri}' has no transactions over several objects: only a metastore has,"
-                " which is opened with 'metastore+' before its path or URI"
+                f"'{self.uri}' has no transactions over several objects and no change tables: only"
+                " a metastore has, which is made and opened with 'metastore+' before its path or"
+                " URI"
             )
             raise UnsupportedError(msg)
         return self.backend.metastore

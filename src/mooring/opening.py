@@ -92,6 +92,9 @@ def connect(
         CatalogFormatError: the catalog is newer than this release.
         MissingExtraError: what speaks to servers is not installed.
     """
+    if not isinstance(uri, str | os.PathLike):
+        msg = f"a catalog is named by a path or a URI, not by {type(uri).__name__}"
+        raise InvalidInputError(msg)
     text = os.fspath(uri)
     given: dict[str, Any] = {
         "read_only": read_only,

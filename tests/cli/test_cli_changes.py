@@ -249,7 +249,8 @@ def test_what_is_for_lance_tables_names_the_verbs_for_changes(on, orders):
         refused = on(*args)
         assert refused.exit_code == 3, refused.output
         assert "is a table of changes, and none of Lance" in refused.stderr
-        assert "mooring changes write 'shop$orders'" in refused.stderr
+        assert "mooring -c metastore+" in refused.stderr
+        assert " changes write 'shop$orders'" in refused.stderr
     assert data(on("changes", "show", orders, "-o", "json"))["position"] == 1
     assert "1 change table is in namespace 'shop': mooring -c" in on("ls", "shop").stderr
 
@@ -259,7 +260,7 @@ def test_the_verbs_of_tables_work_on_change_tables(on, orders):
     assert [(one["table"], one["action"]) for one in plan] == [(orders, "drop")]
     assert on("table", "drop", orders, "--yes").exit_code == 0
     hint = on("changes", "read", orders)
-    assert (hint.exit_code, "mooring table undrop" in hint.stderr) == (3, True)
+    assert (hint.exit_code, "lake table undrop 'shop$orders'\"" in hint.stderr) == (3, True)
     assert [one["name"] for one in data(on("trash", "list", "-o", "json"))] == [orders]
     assert on("table", "undrop", orders).exit_code == 0
     assert on("table", "rename", orders, "shop$sales").exit_code == 0

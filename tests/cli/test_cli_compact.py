@@ -116,7 +116,7 @@ def test_bytes_and_files_make_a_round_due(told):
 @pytest.mark.parametrize(
     ("args", "code", "why"),
     [
-        (("shop$lance",), 2, "mooring table compact 'shop$lance'"),
+        (("shop$lance",), 2, "meta table compact 'shop$lance'"),
         (("shop$order",), 3, "did you mean 'shop$orders'"),
         (("--plan", "--rounds"), 2, "name one"),
         (("--full", "--level", "1"), 2, "leave --level out"),
@@ -143,7 +143,7 @@ def test_table_that_cannot_be_compacted_does_not_stop_others(uri, compact):
 def test_table_of_a_directory_is_named_as_what_it_is(run, lake):
     found = run("-c", lake, "compact", "flights")
     assert found.exit_code == 2
-    assert "mooring table compact 'flights'" in found.stderr
+    assert f"mooring -c {lake} table compact 'flights'" in found.stderr
 
 
 @pytest.mark.parametrize(

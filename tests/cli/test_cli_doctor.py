@@ -90,7 +90,7 @@ def test_without_a_catalog_the_settings_are_shown(run):
     result = run("doctor")
     assert result.exit_code == 1
     assert "no catalog is named" in result.stdout
-    assert "1 problems" in result.stderr
+    assert "1 problem, " in result.stderr
 
 
 def test_an_unsafe_store_is_a_problem(findings, monkeypatch):

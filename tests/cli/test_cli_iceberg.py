@@ -83,7 +83,9 @@ class TestListing:
 
     def test_absent_namespace(self, on):
         assert "nope" in refused(on("ls", "nope"), 3)
-        assert refused(on("ls", "--all", "nope"), 3) == "error: there is no namespace 'nope'"
+        told = refused(on("ls", "--all", "nope"), 3)
+        assert told.startswith("error: there is no namespace 'nope'; make it with \"mooring -c ")
+        assert told.endswith(' namespace create nope"')
 
 
 class TestTables:

@@ -285,7 +285,7 @@ def test_drop_and_undrop_of_a_whole_tree(on_tree, told, tree):
     assert on_tree("ls", "-a").stdout.count("dropped") == 2
     lost = on_tree("table", "describe", "sales$eu$orders")
     assert lost.exit_code == NOT_FOUND
-    assert "mooring namespace undrop sales" in lost.stderr
+    assert f'"mooring -c {tree} --no-listing namespace undrop sales"' in lost.stderr
     back = told("namespace", "undrop", "sales")
     assert back == {"namespace": "sales", "result": "undropped", "objects": 5}
     assert mooring.connect(tree).table("sales$eu$orders").count() == 2

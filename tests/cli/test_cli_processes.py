@@ -2,19 +2,17 @@
 
 import json
 import os
-import pty
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import mooring
 from mooring.changes import create_change_table
+from tests.cli.terminal import MOORING, on_terminal
 
-MOORING = str(Path(sys.executable).with_name("mooring"))
 HEAVY = {"lance", "lance_namespace", "numpy", "obstore", "pyarrow", "rich"}
 # Runs the program in a fresh interpreter and names the heavy modules it has imported.
 SPY = """
@@ -29,31 +27,6 @@ finally:
 
 def _process(*args, **options):
     return subprocess.run([MOORING, *args], capture_output=True, text=True, check=False, **options)
-
-
-def _on_terminal(args, answer="", **environ):
-    """Run on a terminal of its own; return the exit code and everything it showed."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [MOORING, *args],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", **environ},
-    )
-    os.close(theirs)
-    os.write(ours, answer.encode())
-    shown = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # the terminal closes with its last process
-            break
-        if not chunk:
-            break
-        shown += chunk
-    os.close(ours)
-    return process.wait(), shown.decode()
 
 
 def test_a_process_ends_with_the_code_of_its_failure(lake):
@@ -73,37 +46,37 @@ def test_a_pipe_that_closes_is_silent(tmp_path):
 
 def test_purge_asks_on_a_terminal(lake):
     purge = ["trash", "purge", "old", "-c", str(lake)]
-    code, shown = _on_terminal(purge, "n\n")
+    code, shown = on_terminal(purge, "n\n")
     assert code == 5
     assert "about to purge 1 table for good" in shown
     assert "go on? [y/N]" in shown
-    code, shown = _on_terminal(purge, "y\n")
+    code, shown = on_terminal(purge, "y\n")
     assert code == 0
     assert "purged 'old'" in shown
 
 
 def test_borders_and_colours_are_for_terminals(lake):
-    _, shown = _on_terminal(["ls", "-a", "-c", str(lake)])
+    _, shown = on_terminal(["ls", "-a", "-c", str(lake)])
     assert "│" in shown
-    _, shown = _on_terminal(["ls", "./x"])
+    _, shown = on_terminal(["ls", "./x"])
     assert "\033[1;31merror:" in shown
-    _, shown = _on_terminal(["ls", "./x"], NO_COLOR="1")
+    _, shown = on_terminal(["ls", "./x"], NO_COLOR="1")
     assert "\033[" not in shown
-    _, shown = _on_terminal(["ls", "-c", str(lake), "-o", "json"])
+    _, shown = on_terminal(["ls", "-c", str(lake), "-o", "json"])
     assert {"name": "flights"} in json.loads(shown)
 
 
 def test_a_tree_is_indented_on_a_terminal(tree):
-    _, shown = _on_terminal(["namespace", "tree", "sales", "-c", str(tree)])
+    _, shown = on_terminal(["namespace", "tree", "sales", "-c", str(tree)])
     assert shown.splitlines() == ["sales/", "  eu/", "    orders", "  us/", "  orders"]
 
 
 def test_a_drop_of_a_namespace_asks_on_a_terminal(tree):
     drop = ["namespace", "drop", "sales", "--cascade", "-c", str(tree)]
-    code, shown = _on_terminal(drop, "n\n")
+    code, shown = on_terminal(drop, "n\n")
     assert code == 5
     assert "about to drop namespace 'sales' with 2 tables and 2 namespaces" in shown
-    code, shown = _on_terminal(drop, "y\n")
+    code, shown = on_terminal(drop, "y\n")
     assert code == 0
     assert "dropped namespace 'sales'" in shown
 
@@ -112,7 +85,7 @@ def test_the_progress_of_an_import_is_shown_on_a_terminal(tree, tmp_path):
     names = str(tmp_path / "names.jsonl")
     _process("export", names, "-c", str(tree))
     shutil.rmtree(tree / "__manifest")
-    code, shown = _on_terminal(["import", names, "-c", str(tree)])
+    code, shown = on_terminal(["import", names, "-c", str(tree)])
     assert code == 0
     assert "9 of 9" in shown
     assert "imported: " in shown
@@ -126,7 +99,7 @@ def test_an_export_goes_through_a_pipe(tree, tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal(lake, rows_file):
-    code, shown = _on_terminal(["table", "create", "t", "--from", str(rows_file), "-c", str(lake)])
+    code, shown = on_terminal(["table", "create", "t", "--from", str(rows_file), "-c", str(lake)])
     assert code == 0
     assert "3 rows" in shown
     assert "━" in shown
@@ -144,6 +117,8 @@ def test_progress_is_shown_on_a_terminal(lake, rows_file):
         ["namespace", "tree", "-o", "csv"],
         ["export", "-"],
         ["--version"],
+        ["--version", "-v"],
+        ["completion", "bash"],
     ],
 )
 def test_light_commands_import_nothing_heavy_without_a_manifest(plain, args):

@@ -16,7 +16,8 @@ import pytest
 
 import mooring
 from mooring.cli.cells import fit, plain_rows, shorten, show_values
-from tests.cli.test_cli_processes import _on_terminal, _process
+from tests.cli.terminal import on_terminal
+from tests.cli.test_cli_processes import _process
 
 DONE, FAILED, USAGE, NOT_FOUND, CONFLICT, REFUSED = range(6)
 ART = pa.schema(
@@ -113,7 +114,7 @@ def test_names_of_columns_stay_as_they_are(run, tmp_path):
 
 def test_a_wide_table_fits_the_terminal(museum):
     args = ["table", "query", "art", "-c", str(museum), "-n", "3"]
-    code, shown = _on_terminal(args, COLUMNS="40")
+    code, shown = on_terminal(args, COLUMNS="40")
     assert code == DONE
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
     assert {len(line) for line in plain.splitlines() if "│" in line} == {40}

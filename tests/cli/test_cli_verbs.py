@@ -1,7 +1,9 @@
 """What the verbs do, and how they end."""
 
 import json
+import platform
 import shlex
+from importlib.metadata import version
 
 import pyarrow as pa
 import pyarrow.feather
@@ -333,3 +335,13 @@ def test_without_a_verb_the_help_is_shown(run):
 
 def test_version(run):
     assert run("--version").stdout == f"mooring {mooring.__version__}\n"
+
+
+@pytest.mark.parametrize("args", [["--version", "-v"], ["-v", "--version"]])
+def test_the_version_comes_with_what_a_report_of_a_fault_needs(run, args):
+    first, *others = run(*args).stdout.splitlines()
+    assert first == f"mooring {mooring.__version__}"
+    told = dict(line.split(maxsplit=1) for line in others)
+    assert told["python"] == platform.python_version()
+    assert told["pylance"] == version("pylance")
+    assert told["platform"] == platform.platform()

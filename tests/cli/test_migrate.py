@@ -1,6 +1,6 @@
 """`mooring migrate`: what it does, what it says, and how it ends.
 
-Spec: directory-namespace, "Migration from V1 to V2"; issue 3, deliver 6.
+Spec: directory-namespace, "Migration from V1 to V2".
 """
 
 import json

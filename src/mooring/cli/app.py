@@ -17,6 +17,7 @@ from mooring.cli.commands import (
     changes,
     changes_rows,
     compact,
+    completion,
     doctor,
     exchange,
     ingest,
@@ -42,6 +43,7 @@ from mooring.cli.commands import (
     table_upkeep,
     table_versions,
     token,
+    tour,
     trash,
     txn,
     ui,
@@ -51,6 +53,7 @@ from mooring.cli.commands import (
 from mooring.cli.failures import Invocation
 from mooring.cli.grouped_help import GroupedHelp
 from mooring.cli.options import group
+from mooring.cli.shell_scripts import prepare_answer
 
 __all__ = ["app", "main"]
 
@@ -71,6 +74,7 @@ class Program(TyperGroup):
     ) -> Any:  # noqa: ANN401  # as the class above has it
         """Run a command line and exit."""
         del standalone_mode
+        prepare_answer()
         words = list(sys.argv[1:] if args is None else args)
         invocation = Invocation(words)
         try:
@@ -95,7 +99,7 @@ class Program(TyperGroup):
 
 
 # Help with borders takes rich, and with it three times as long.
-app = typer.Typer(cls=Program, name="mooring", rich_markup_mode=None)
+app = typer.Typer(cls=Program, name="mooring", rich_markup_mode=None, add_completion=False)
 app.command("init")(catalog.init_command)
 app.command("ls")(catalog.list_command)
 app.command("doctor")(doctor.doctor_command)
@@ -113,6 +117,8 @@ app.command("import")(exchange.import_command)
 app.command("serve", cls=GroupedHelp)(serve.serve_command)
 app.command("ui")(ui.ui_command)
 app.command("watch")(watch.watch_command)
+app.command("tour")(tour.tour_command)
+app.command("completion")(completion.completion_command)
 app.command("spark-conf")(spark_conf.spark_conf_command)
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(table.app, name="table")
@@ -137,13 +143,27 @@ namespace_lifecycle.add_to(namespace.app)
 sweep.add_to(trash.app)
 
 
-def _show_version(wanted: bool) -> None:
-    if not wanted:
+def _show_version(ctx: typer.Context, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
         return
     from mooring import __version__
 
     typer.echo(f"mooring {__version__}")
+    if ctx.obj.is_verbose:
+        _show_surroundings()
     raise typer.Exit
+
+
+def _show_surroundings() -> None:
+    """Tell what a report of a fault needs to say."""
+    import platform
+
+    from mooring.cli.versions import installed, working_versions
+
+    others = {name: found for name, found in working_versions().items() if name != "mooring"}
+    spark = installed("pyspark") or "not installed"
+    for name, found in {**others, "pyspark": spark, "platform": platform.platform()}.items():
+        typer.echo(f"{name} {found}")
 
 
 @app.callback(invoke_without_command=True)
@@ -151,7 +171,12 @@ def _show_version(wanted: bool) -> None:
 def program(
     version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_show_version,
+            help="Show the version; with -v also those of Lance, Python and the platform.",
+        ),
     ] = False,
 ) -> None:
     """Tie names to Lance tables in object storage.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mooring.cli.advice import advise
 from mooring.errors import MooringError
 
 if TYPE_CHECKING:
@@ -49,6 +50,6 @@ def finish_batch(session: Session, rows: Sequence[Row], failures: Sequence[Moori
         columns = dict.fromkeys(column for row in rows for column in row)
         session.output.rows(list(columns) or ["table", "result"], rows)
     for failure in failures:
-        session.output.error(type(failure).__name__, failure.code, str(failure))
+        session.output.error(type(failure).__name__, failure.code, advise(failure, session))
     if failures:
         raise typer.Exit(failures[0].exit_code)

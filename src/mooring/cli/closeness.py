@@ -15,6 +15,7 @@ from mooring.errors import (
     TableIndexNotFoundError,
     TableNotFoundError,
     TableTagNotFoundError,
+    TableVersionNotFoundError,
 )
 from mooring.hints import close_names
 
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
     from mooring.catalog import Catalog
     from mooring.table import Table
 
-__all__ = ["close_names", "did_you_mean", "known_or_close", "names_in", "open_table", "suggesting"]
+__all__ = [
+    "close_names",
+    "did_you_mean",
+    "known_or_close",
+    "names_in",
+    "open_table",
+    "suggesting",
+    "tables_around",
+]
 
 _KNOWN: dict[type[MooringError], str] = {
     TableColumnNotFoundError: "columns",
@@ -68,7 +77,7 @@ def open_table(catalog: Catalog, name: str) -> Table:
     except NotLanceTableError:
         raise  # it is there, and something else
     except TableNotFoundError as exc:
-        close = did_you_mean(close_names(name, _tables(catalog, name)))
+        close = did_you_mean(close_names(name, tables_around(catalog, name)))
         raise TableNotFoundError(f"{exc}{close}") from exc
 
 
@@ -87,7 +96,7 @@ def names_in(table: Table, what: str) -> list[str]:
 
 @contextmanager
 def suggesting(table: Table, *said: str | None) -> Iterator[None]:
-    """Add close names to a failure about a column, tag, branch or index that is not there.
+    """Add what is there to a failure about a column, tag, branch, index or version that is not.
 
     Args:
         table: Whose they are.
@@ -95,6 +104,8 @@ def suggesting(table: Table, *said: str | None) -> Iterator[None]:
     """
     try:
         yield
+    except TableVersionNotFoundError as exc:
+        raise TableVersionNotFoundError(_about_version(table, str(exc))) from exc
     except tuple(_KNOWN) as exc:
         better = _reworded(table, exc, [text for text in said if text])
         if better is None:
@@ -118,6 +129,13 @@ def _reworded(table: Table, exc: MooringError, said: Sequence[str]) -> str | Non
     return f"table '{table.info.id}' has no {noun} '{wrong}'{known_or_close(wrong, known)}"
 
 
+def _about_version(table: Table, text: str) -> str:
+    if " branch " in text or text.startswith("branch "):
+        return text
+    named = text.replace("the table has", f"table '{table.info.id}' has", 1)
+    return f"{named}; the newest is {table.version}"
+
+
 def _about_column(text: str, said: Sequence[str], known: Sequence[str]) -> str | None:
     words = [word for one in said for word in (one, *_WORD.findall(one))]
     wrong = next((word for word in words if word not in known and word in text), None)
@@ -128,7 +146,7 @@ def _about_column(text: str, said: Sequence[str], known: Sequence[str]) -> str |
     return text + known_or_close(wrong, known)
 
 
-def _tables(catalog: Catalog, name: str) -> list[str]:
+def tables_around(catalog: Catalog, name: str) -> list[str]:
     """Name the tables that could be meant: of a server that is asked for each namespace, few."""
     try:
         if is_iceberg(catalog):

@@ -1,12 +1,16 @@
 """Completion by the shell: the names of tables and namespaces as they are now, and of profiles.
 
-A shell that asks gets names or nothing; whatever goes wrong is for the command itself to tell.
+A shell that asks gets names or nothing, and soon; whatever goes wrong is for the command itself to
+tell. The catalog is opened for reading only.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+from dataclasses import replace
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import typer
@@ -46,6 +50,8 @@ __all__ = [
 # Bash takes a completion as it is, the other shells quote it themselves.
 _BASH = "COMP_WORDS"
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
+# Whoever presses a key does not wait for long.
+_PATIENCE_S = 5.0
 
 
 def complete_live(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -140,11 +146,20 @@ def _complete_of_table(ctx: typer.Context, incomplete: str, what: str) -> list[s
 def _complete(
     ctx: typer.Context, incomplete: str, names: Callable[[Catalog], Iterable[str]]
 ) -> list[str]:
-    try:
-        catalog = Session(Flags.collect(ctx)).open_catalog()
-        return _begin_with(incomplete, names(catalog))
-    except MooringError:
-        return []
+    found: list[str] = []
+
+    def ask() -> None:
+        try:
+            flags = replace(Flags.collect(ctx), read_only=True)
+            found.extend(_begin_with(incomplete, names(Session(flags).open_catalog())))
+        except Exception:  # noqa: BLE001  # a line that is being typed has no place for a message
+            return
+
+    # A store that does not answer cannot be interrupted, but it can be left waiting.
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_PATIENCE_S)
+    return found
 
 
 def _begin_with(incomplete: str, names: Iterable[str]) -> list[str]:
@@ -152,4 +167,15 @@ def _begin_with(incomplete: str, names: Iterable[str]) -> list[str]:
     found = [
         name for name in dict.fromkeys(names) if name.startswith(incomplete) and name.isprintable()
     ]
-    return [_SPECIAL.sub(r"\\\1", name) for name in found] if _BASH in os.environ else found
+    if _BASH not in os.environ or _is_quoted(os.environ[_BASH]):
+        return found
+    return [_SPECIAL.sub(r"\\\1", name) for name in found]
+
+
+def _is_quoted(line: str) -> bool:
+    """Whether the last word of a line is within quotes, where nothing needs a backslash."""
+    try:
+        shlex.split(line)
+    except ValueError:
+        return True
+    return False

@@ -21,6 +21,7 @@ from mooring.cli.listing import (
     list_everything,
     stored,
 )
+from mooring.cli.versions import installed, working_versions
 from mooring.clock import format_duration
 from mooring.config import config_path, mask_uris
 from mooring.errors import InvalidNameError, MooringError
@@ -124,24 +125,17 @@ def _metastore(backend: MetastoreBackend) -> Iterator[Finding]:
 
 
 def _versions() -> Iterator[Finding]:
-    import platform
-    from importlib.metadata import version
-
-    for package in ("mooring", "pylance", "lance-namespace", "obstore"):
-        yield Finding("version", package, version(package))
-    yield Finding("version", "python", platform.python_version())
+    for name, version in working_versions().items():
+        yield Finding("version", name, version)
     yield from _spark()
 
 
 def _spark() -> Iterator[Finding]:
     """Tell whether Spark can be used; nothing of it is started."""
-    from importlib.metadata import PackageNotFoundError, version
-
     from mooring.spark.java import find_java
 
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
+    found = installed("pyspark")
+    if found is None:
         note = "jobs run in this process; pip install 'mooring[spark]' for more"
         yield Finding("version", "pyspark", None, SKIPPED, note)
         return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import typer
 
+from mooring.cli.advice import advise
 from mooring.cli.output import Format, Output
 from mooring.errors import InvalidInputError, MooringError
 
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
     from mooring.cli.session import Session
 
 __all__ = ["Invocation"]
+
+# What the library that reads the options says, and how it reads better.
+_WORDING = (
+    (re.compile(r"Value error, "), ""),
+    (re.compile(r"Input should be a valid (\w+), unable to parse .*"), r"it should be a \1"),
+    (re.compile(r"Input should be"), "it should be"),
+    (re.compile(r"\ba integer\b"), "a whole number"),
+    # An option that is near to no other is no help.
+    (re.compile(r" \(Possible options: --quiet\)"), ""),
+)
 
 
 class Invocation:
@@ -30,13 +42,15 @@ class Invocation:
     def __init__(self, args: Sequence[str]) -> None:
         """Look at the arguments."""
         self._output = Output(_guess_format(args))
-        self._verbose = any(arg in {"-v", "--verbose"} for arg in _options(args))
+        self._session: Session | None = None
+        self.is_verbose = any(arg in {"-v", "--verbose"} for arg in _options(args))
 
     def enter(self, session: Session) -> None:
         """Take the settings of the session that was opened."""
+        self._session = session
         self._output = session.output
-        self._verbose = session.flags.verbose
-        if self._verbose:
+        self.is_verbose = session.flags.verbose
+        if self.is_verbose:
             _log_to_stderr()
 
     def tell(self, exc: Exception) -> int:
@@ -45,11 +59,12 @@ class Invocation:
         Returns:
             The exit code.
         """
-        if self._verbose:
+        if self.is_verbose:
             _write_traceback(exc)
         match exc:
             case MooringError():
-                self._output.error(type(exc).__name__, exc.code, str(exc))
+                text = advise(exc, self._session)
+                self._output.error(type(exc).__name__, exc.code, text)
                 return exc.exit_code
             case typer.TyperException():
                 self._output.error("UsageError", InvalidInputError.code, _usage_message(exc))
@@ -60,12 +75,16 @@ class Invocation:
 
     def _surprise(self, exc: Exception) -> str:
         text = " ".join(str(exc).split())
-        hint = "" if self._verbose else " (run with -v for the traceback)"
+        hint = "" if self.is_verbose else " (run with -v for the traceback)"
         return f"{type(exc).__name__}: {text}{hint}"
 
 
 def _usage_message(exc: typer.TyperException) -> str:
     message = " ".join(exc.format_message().split())
+    for pattern, better in _WORDING:
+        message = pattern.sub(better, message)
+    if message[-1:] not in {".", "?", ")"}:
+        message += "."
     ctx = getattr(exc, "ctx", None)
     return f'{message} Try "{ctx.command_path} --help".' if ctx else message
 

@@ -149,6 +149,16 @@ class Session:
         setting = self.config.settings[name]
         return parse_flag(setting.value or "true", f"{name} ({setting.source})")
 
+    @property
+    def program(self) -> str:
+        """How a further command line begins: the program, and the catalog named as it was."""
+        flags = self.flags
+        shared = [] if flags.profile is None else ["--profile", flags.profile]
+        shared += [] if flags.catalog is None else ["-c", flags.catalog]
+        shared += [] if flags.manifest is None else [_switch("manifest", on=flags.manifest)]
+        shared += [] if flags.listing is None else [_switch("listing", on=flags.listing)]
+        return shlex.join(["mooring", *shared])
+
     def suggest(self, verb: str, *words: str, options: Sequence[str] = ()) -> str:
         """Write a command line for the same catalog, which has to be named again as it was.
 
@@ -157,13 +167,8 @@ class Session:
             words: What follows.
             options: Options of the verb.
         """
-        flags = self.flags
-        shared = [] if flags.profile is None else ["--profile", flags.profile]
-        shared += [] if flags.catalog is None else ["-c", flags.catalog]
-        shared += [] if flags.manifest is None else [_switch("manifest", on=flags.manifest)]
-        shared += [] if flags.listing is None else [_switch("listing", on=flags.listing)]
         separator = ["--"] if any(word.startswith("-") for word in words) else []
-        return shlex.join(["mooring", *shared, *verb.split(), *options, *separator, *words])
+        return f"{self.program} {shlex.join([*verb.split(), *options, *separator, *words])}"
 
     def open_catalog(self, *, may_create: bool = False, dialect: str | None = None) -> Catalog:
         """Open the catalog.
@@ -177,8 +182,7 @@ class Session:
             NotFoundError: the profile that was named does not exist.
             NamespaceNotFoundError: a catalog on disk does not exist.
         """
-        if not may_create:
-            require_directory(self.uri)
+        require_directory(self.uri, may_create=may_create)
         from mooring.opening import connect
 
         return connect(
@@ -192,10 +196,14 @@ class Session:
         )
 
 
-def require_directory(uri: str) -> None:
+def require_directory(uri: str, *, may_create: bool = False) -> None:
     """Refuse a catalog on disk that is not there.
 
     A bucket has no such thing: there, an absent prefix is an empty catalog.
+
+    Args:
+        uri: The catalog.
+        may_create: Whether an absent one is made; a file is none in any case.
 
     Raises:
         InvalidInputError: a server is meant, and its address is none.
@@ -212,7 +220,7 @@ def require_directory(uri: str) -> None:
     from mooring.store import open_store
 
     path = Path(open_store(place).location(""))
-    if path.is_dir():
+    if path.is_dir() or (may_create and not path.exists()):
         return
     if path.exists():
         msg = f"no catalog at '{uri}': it is a file, and a catalog is a directory"

@@ -67,4 +67,8 @@ def _sum_up(session: Session, findings: list[Finding]) -> None:
 
     problems = sum(finding.status == PROBLEM for finding in findings)
     warnings = sum(finding.status == WARNING for finding in findings)
-    session.output.message(f"{problems} problems, {warnings} warnings")
+    session.output.message(f"{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

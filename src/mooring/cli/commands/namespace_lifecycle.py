@@ -81,7 +81,8 @@ def undrop_command(session: Session, name: DroppedNamespace) -> None:
     """Bring a dropped namespace back with all that was dropped with it."""
     catalog = session.open_catalog()
     count = catalog.undrop_namespace(name)
-    with_it = f", with {count - 1} objects in it" if count > 1 else ""
+    objects = "1 object" if count == 2 else f"{count - 1} objects"  # noqa: PLR2004  # itself, too
+    with_it = f", with {objects} in it" if count > 1 else ""
     session.output.change(
         {"namespace": name, "result": "undropped", "objects": count},
         f"namespace '{name}' is live again{with_it}",

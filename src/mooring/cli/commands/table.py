@@ -28,6 +28,7 @@ from mooring.cli.properties import (
     show_properties,
 )
 from mooring.cli.session import Session
+from mooring.cli.shown_rows import count_rows
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -115,11 +116,14 @@ def create_command(
 ) -> None:
     """Create a table from a file, and the catalog with it where there is none."""
     from mooring.cli.progress import show_progress
+    from mooring.cli.row_files import kind_of
     from mooring.tables.rows import read_file
 
     wanted = _gather(properties, description, owner, labels)
     catalog = session.open_catalog(may_create=True)
-    reader = read_file(source, file_format)
+    # A directory has no suffix, and the files in it are Parquet unless something else is said.
+    told = kind_of(str(source), file_format) if source.is_file() else file_format
+    reader = read_file(source, told)
     with show_progress(session.output) as meter:
         rows = CountedRows(source, reader, meter)
         created = catalog.create_table(name, rows.reader(), mode=mode, properties=wanted)
@@ -257,7 +261,7 @@ def _tell_created(session: Session, info: TableInfo, rows: CountedRows) -> None:
             "version": info.version,
             "rows": rows.count if is_new else None,
         },
-        f"created '{info.id}': {rows.count:,} rows, version {info.version}"
+        f"created '{info.id}': {count_rows(rows.count)}, version {info.version}"
         if is_new
         else f"'{info.id}' exists already and stays as it is",
     )
