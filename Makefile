@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3 python3.13 python3.12 python3.11
 SPEC_DIR ?= ../shared/spec
-LOCK_EXTRAS := --extra aws --extra dev --extra demo --extra iceberg --extra server --extra spark
+LOCK_EXTRAS := --extra aws --extra dev --extra demo --extra docs --extra iceberg --extra server --extra spark
 
 SUPPORTED := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo tour test test-ui browser pictures lint format bench interop torture lock clean
+.PHONY: help setup java demo tour test test-ui browser pictures docs lint format bench interop torture lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,8 +53,8 @@ java: setup
 demo: java ## A year of flights as weekly changes: merged, compacted, published (examples/demo.py)
 	@$(BIN)/python examples/demo.py
 
-tour: setup ## What a catalog does, step by step (examples/tour.py)
-	@$(BIN)/python examples/tour.py
+tour: setup ## What a catalog does, step by step, in the terminal (mooring tour)
+	@$(BIN)/mooring tour
 
 test: java ## Run the fast tests
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m "not torture and not interop and not browser"
@@ -79,19 +79,33 @@ format: setup ## Format the code and apply the safe fixes
 pictures: java browser ## Make the pictures of the README from the demo's catalog
 	@PYTHONPATH=.:examples $(BIN)/python docs/pictures.py
 
-bench: java ## Run the benchmarks
-	@$(BIN)/python -m bench
+# The theme's notice to its users on every build is no warning of this one. With --quiet, mkdocs would
+# count no warnings, and --strict end nothing.
+docs: setup ## Build the site of the documentation into build/site; a warning ends it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-interop: java ## Test against official clients and real servers (SPEC_DIR holds the spec texts)
-	@SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/pytest tests -q -n 2 --dist loadgroup -m interop
+# ONLY="listing tables" measures these anew and renders what is kept of the others;
+# FIGURE="words" measures and prints the figures whose name has these words; QUICK=1 takes small sizes.
+bench: java ## Run the benchmarks and write bench/report.md (ONLY=... some, FIGURE=... one figure)
+	@$(BIN)/python -m bench $(ONLY) $(if $(FIGURE),--figure "$(FIGURE)") $(if $(QUICK),--quick)
 
-torture: java ## Run the long tests of concurrency and crashes
-	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture
+# What ran and what did not is kept in build/interop; REPORT=1 makes a page of it, failures too.
+# SPEC_DIR holds the texts of the specifications.
+interop: java ## Test against official clients and real servers (TESTS=... some, REPORT=1 the page)
+	@status=0; \
+	SPEC_DIR="$(abspath $(SPEC_DIR))" $(BIN)/python -m pytest $(or $(TESTS),tests) -q -n 2 --dist loadgroup \
+		-p tests.interop.gathering -m "interop or peer" || status=$$?; \
+	$(if $(REPORT),$(BIN)/python -m tests.interop.matrix,:); exit $$status
+
+# MINUTES is how long random operations go on beside the tests, SEED what they begin with.
+torture: java ## Run the long tests of concurrency and crashes, then random ones (MINUTES=..., SEED=...)
+	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture; tested=$$?; \
+	$(BIN)/python -m tests.torture --minutes $(or $(MINUTES),2) $(if $(SEED),--seed $(SEED)) && exit $$tested
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		--python-version 3.11 $(if $(UPGRADE),--upgrade) $(LOCK_EXTRAS) -o requirements.lock pyproject.toml
 
 clean: ## Remove caches, build products and the demo's lake (.venv stays)
-	@rm -rf build dist site lake tour bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf build dist site lake bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -142,6 +142,7 @@ def test_a_server_says_what_it_offers_or_nothing(client, traits):
     assert client.offers("POST", "/v1/{prefix}/transactions/commit")
 
 
+@pytest.mark.peer("{irc}", we="namespaces", on="Iceberg REST")
 def test_namespaces_live(client, ns):
     assert client.load_namespace(ns).items() >= {"k": "v"}.items()
     assert ns[0] in client.list_namespaces(())
@@ -158,6 +159,7 @@ def test_namespaces_live(client, ns):
         client.drop_namespace(ns)
 
 
+@pytest.mark.peer("{irc}", we="namespaces", on="Iceberg REST")
 def test_namespaces_nest(client, ns, traits):
     client.create_namespace((*ns, "b"), {})
     client.create_namespace((*ns, "b", "c"), {})
@@ -218,6 +220,7 @@ def test_names_travel_as_they_are(client, ns, traits, name):
     assert client.list_namespaces(inner) == []
 
 
+@pytest.mark.peer("{irc}", we="describe drop", on="Iceberg REST")
 def test_tables_live(client, ns, traits):
     made = make(client, ns, "t")
     assert current_version(made.metadata) is None
@@ -260,6 +263,7 @@ def test_a_table_lies_where_it_is_told_to(irc, client, ns, traits):
     assert (found == wanted) == traits.takes_location
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_commits_are_arbitrated(client, ns, traits):
     made = make(client, ns, "t")
     for version in (1, 2, 3):
@@ -292,6 +296,7 @@ def test_a_first_commit_is_arbitrated_or_not(client, ns, traits):
     assert found.commit_id == ("first" if traits.asserts_absence else "second")
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_of_many_who_commit_a_version_one_does(client, ns):
     make(client, ns, "t")
     client.update_table(ns, "t", *step(1))
@@ -335,6 +340,7 @@ def test_only_the_newest_snapshot_is_asked_for(client, ns, traits):
     assert (len(found["snapshots"]) == 1) == (traits.knows_refs or not traits.keeps_snapshots)
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_several_tables_change_together_or_not(client, ns):
     for name in ("t", "u"):
         make(client, ns, name)
@@ -377,6 +383,7 @@ def test_a_rename_decides(client, ns):
     )
 
 
+@pytest.mark.peer("{irc}", we="list", on="Iceberg REST")
 def test_pages_are_read_to_their_end(settings, client, ns):
     names = [f"t{number:02}" for number in range(23)]
     with ThreadPoolExecutor(4) as pool:

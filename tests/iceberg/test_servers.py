@@ -1,6 +1,6 @@
 """Lance tables in Iceberg REST catalogs that nobody here wrote.
 
-Issue 8: Apache Iceberg's own fixture, Nessie and SeaweedFS; what each of them lacks is told by its
+Apache Iceberg's own fixture, Nessie and SeaweedFS; what each of them lacks is told by its
 own response.
 """
 
@@ -111,6 +111,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("by", ["storage", "impl"])
+@pytest.mark.peer("{irc}", we="list describe read write namespaces drop", on="Iceberg REST")
 def test_every_operation(irc, by):
     properties = {**irc.properties, "managed_by": by}
     catalog = lance_namespace.connect("mooring.IcebergNamespace", properties)
@@ -153,6 +154,7 @@ def test_names_of_any_script(irc, name):
     assert catalog.list_tables([top, name]) == [f"{name} 2"]
 
 
+@pytest.mark.peer("{irc}", we="namespaces", on="Iceberg REST")
 def test_nested_namespaces(irc):
     catalog, top = connect(irc), fresh()
     path = []
@@ -173,6 +175,7 @@ def test_nested_namespaces(irc):
 
 
 @pytest.mark.parametrize("by", ["storage", "impl"])
+@pytest.mark.peer("{irc}", we="drop read", on="Iceberg REST")
 def test_drop_undrop_and_purge(irc, by):
     catalog, top = connect(irc, managed_by=by), fresh()
     catalog.create_namespace(top)
@@ -198,6 +201,7 @@ def test_drop_undrop_and_purge(irc, by):
 
 
 @pytest.mark.parametrize("by", ["storage", "impl"])
+@pytest.mark.peer("{irc}", we="drop", on="Iceberg REST")
 def test_what_is_deregistered_keeps_its_bytes(irc, by):
     catalog, top = connect(irc, managed_by=by), fresh()
     catalog.create_namespace(top)
@@ -225,6 +229,7 @@ def test_what_is_deregistered_keeps_its_bytes(irc, by):
     assert any(path.endswith(".lance") for path in files_of(table))
 
 
+@pytest.mark.peer("{irc}", we="harmless", on="Iceberg REST")
 def test_a_table_of_icebergs_is_left_alone(irc):
     catalog, top = connect(irc), fresh()
     catalog.create_namespace(top)
@@ -245,6 +250,7 @@ def test_a_table_of_icebergs_is_left_alone(irc):
 # -- versions that the server decides about --------------------------------------------------------
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_five_writers_lose_nothing(irc):
     properties = {**irc.properties, "managed_by": "impl"}
     catalog, top = connect(irc, managed_by="impl"), fresh()
@@ -269,6 +275,7 @@ def test_five_writers_lose_nothing(irc):
     )
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_one_first_version(irc):
     """Not all servers check that a table has no snapshot yet."""
     catalog, top = connect(irc, managed_by="impl"), fresh()
@@ -290,6 +297,7 @@ def test_one_first_version(irc):
     assert catalog.table([top, "t"]).version == 1
 
 
+@pytest.mark.peer("{irc}", we="commit", on="Iceberg REST")
 def test_two_tables_change_together(irc):
     catalog, top = connect(irc, managed_by="impl"), fresh()
     catalog.create_namespace(top)
@@ -321,6 +329,7 @@ def _stage(catalog, name: ObjectId) -> str:
     return path
 
 
+@pytest.mark.peer("{irc}", we="describe", on="Iceberg REST")
 def test_versions_that_were_cleaned_up_are_forgotten(irc):
     catalog, top = connect(irc, managed_by="impl"), fresh()
     catalog.create_namespace(top)
@@ -335,6 +344,7 @@ def test_versions_that_were_cleaned_up_are_forgotten(irc):
     assert sorted(catalog.table([top, "t"]).to_arrow()["n"].to_pylist()) == list(range(7))
 
 
+@pytest.mark.peer("{irc}", we="describe", on="Iceberg REST")
 def test_the_catalog_shows_the_newest_schema(irc):
     catalog, top = connect(irc, managed_by="impl"), fresh()
     catalog.create_namespace(top)
@@ -350,6 +360,8 @@ def test_the_catalog_shows_the_newest_schema(irc):
 # -- many ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.peer("{irc}", we="list", on="Iceberg REST")
+@pytest.mark.peer("impls", they="list", where={"irc": "seaweedfs"}, on="SeaweedFS, tables of ours")
 def test_2500_tables_are_listed_completely_by_few_requests(irc):
     top, schema = fresh(), to_iceberg(pa.schema([pa.field("a", pa.int64())]), schema_id=0)
     catalog = connect(irc)

@@ -21,9 +21,11 @@ from tests.interop.peer import PEERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NotHereError", "find_jar", "find_jars", "find_java"]
+__all__ = ["FOUND", "NotHereError", "find_jar", "find_jars", "find_java"]
 
 REQUIREMENTS = Path(__file__).parent / "java_requirements.txt"
+# The files that were asked for in this process, by name of what they hold.
+FOUND: dict[str, str] = {}
 _MAVEN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -54,6 +56,7 @@ def find_jar(artifact: str) -> Path:
     with _alone("jars"):
         if not found.exists():
             _bring(artifact, found)
+    FOUND[name] = found.name
     return found
 
 
@@ -72,6 +75,7 @@ def find_jars(artifact: str) -> list[Path]:
         if not (home / ".ready").exists():
             _bring_all(artifact, home)
             (home / ".ready").touch()
+    FOUND[name] = home.name
     return sorted(home.glob("*.jar"))
 
 

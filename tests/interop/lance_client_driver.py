@@ -198,7 +198,46 @@ class PyIceberg:
         self.catalog.drop_table((*namespace, table))
 
 
-CLIENTS = {"lancedb": LanceDb, "spark": Spark, "pyiceberg": PyIceberg}
+class Impls:
+    """lance-namespace-impls' catalog of Iceberg REST servers, and pylance for rows."""
+
+    def __init__(self, uri, warehouse):
+        from lance_namespace_impls.iceberg import IcebergNamespace
+
+        self.namespace, self.warehouse = IcebergNamespace(endpoint=uri), warehouse
+
+    def namespaces(self):
+        return self._ask("list_namespaces", "ListNamespaces").namespaces
+
+    def create_namespace(self, namespace):
+        self._ask("create_namespace", "CreateNamespace", *namespace)
+
+    def drop_namespace(self, namespace):
+        self._ask("drop_namespace", "DropNamespace", *namespace)
+
+    def tables(self, namespace):
+        return sorted(self._ask("list_tables", "ListTables", *namespace).tables)
+
+    def ids(self, namespace, table):
+        import lance
+
+        found = self._ask("describe_table", "DescribeTable", *namespace, table)
+        return sorted(lance.dataset(found.location).to_table()["id"].to_pylist())
+
+    def declare(self, namespace, table, location):
+        self._ask("declare_table", "DeclareTable", *namespace, table, location=location)
+
+    def deregister(self, namespace, table):
+        self._ask("deregister_table", "DeregisterTable", *namespace, table)
+
+    def _ask(self, verb, request, *names, **more):
+        import lance_namespace
+
+        kind = getattr(lance_namespace, f"{request}Request")
+        return getattr(self.namespace, verb)(kind(id=[self.warehouse, *names], **more))
+
+
+CLIENTS = {"impls": Impls, "lancedb": LanceDb, "spark": Spark, "pyiceberg": PyIceberg}
 
 
 def main() -> None:

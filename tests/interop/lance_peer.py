@@ -21,6 +21,8 @@ __all__ = [
     "NotBuiltError",
     "NotHereError",
     "PeerError",
+    "find_lancedb",
+    "start_impls",
     "start_lancedb",
     "start_pyiceberg",
     "start_spark",
@@ -76,11 +78,18 @@ def start_lancedb(home: Path, **how: object) -> LanceClient:
     Raises:
         NotBuiltError: its environment cannot be built.
     """
+    return _start(find_lancedb(), home, "lancedb", how)
+
+
+def find_lancedb() -> Path:
+    """Return the interpreter of lancedb's environment, which is built where it is missing.
+
+    Raises:
+        NotBuiltError: it cannot be.
+    """
     python = find_python("lancedb", [sys.executable], SUPPORTED)
-    inside = find_environment(
-        "lancedb", python, HERE / "lancedb_requirements.txt", "import lancedb"
-    )
-    return _start(inside, home, "lancedb", how)
+    requirements = HERE / "lancedb_requirements.txt"
+    return find_environment("lancedb", python, requirements, "import lancedb")
 
 
 def start_spark(connector: str, home: Path, **how: object) -> LanceClient:
@@ -98,6 +107,15 @@ def start_spark(connector: str, home: Path, **how: object) -> LanceClient:
         python = find_environment("spark35", found, chosen.requirements, "import pyspark")
     how |= {"jars": [str(jar) for jar in jars], "first": not chosen.is_bundle}
     return _start(python, home, "spark", how)
+
+
+def start_impls(home: Path, **how: object) -> LanceClient:
+    """Start lance-namespace-impls.
+
+    Raises:
+        NotBuiltError: its environment cannot be built.
+    """
+    return _start(iceberg_peer.find_interpreter(), home, "impls", how)
 
 
 def start_pyiceberg(home: Path, **how: object) -> LanceClient:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
+    "FOUND",
     "PEERS",
     "NotBuiltError",
     "Peer",
@@ -31,6 +32,8 @@ __all__ = [
 
 ROOT = Path(__file__).parents[2]
 PEERS = Path(os.environ.get("MOORING_PEERS", ROOT / ".peers"))
+# The interpreters that were asked for in this process, by name of their environment.
+FOUND: dict[str, Path] = {}
 
 
 class NotBuiltError(Exception):
@@ -133,6 +136,7 @@ def find_environment(name: str, python: str, requirements: Path, check: str) -> 
             _build(name, python, home, requirements)
             _run(name, [inside, "-c", check])
             (home / ".ready").touch()
+    FOUND[name] = inside
     return inside
 
 

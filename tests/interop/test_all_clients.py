@@ -19,6 +19,7 @@ import pytest
 from lance_namespace import errors
 
 from tests.docs.documents import DOCS, blocks_of
+from tests.interop.gathering import RAN
 from tests.interop.lance_peer import (
     CONNECTORS,
     NotBuiltError,
@@ -35,6 +36,8 @@ pytestmark = pytest.mark.interop
 ROUNDS = 4
 SHOP = ["shop"]
 GUIDE = DOCS / "how-to" / "use-the-server-from-clients.md"
+# What each of the clients is called in the matrix.
+PEERS = {"pylance": "pylance-rest", "lancedb": "lancedb", "pyiceberg": "pyiceberg"}
 ROLES = {"ada": "writer", "bo": "writer", "cy": "writer", "di": "writer", "eve": "reader"}
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -129,7 +132,7 @@ class LanceSpark:
     author = "cy"
 
     def __init__(self, uri, home):
-        self._client = _first_spark(home)
+        self.connector, self._client = _first_spark(home)
         headers = {"Authorization": bearer(self.author)}
         self._client("attach", name="lance", uri=uri, headers=headers)
 
@@ -154,11 +157,11 @@ class LanceSpark:
 
 
 def _first_spark(home):
-    """Start the newest connector that can be had."""
+    """Start the newest connector that can be had, and say which."""
     reasons = []
     for connector in CONNECTORS:
         try:
-            return start_spark(connector, home)
+            return connector, start_spark(connector, home)
         except (NotBuiltError, NotHereError) as exc:
             reasons.append(str(exc))
     raise NotHereError("; ".join(reasons))
@@ -203,8 +206,14 @@ def clients(served, tmp_path_factory):
         client.close()
 
 
-def test_all_clients_at_once_see_what_the_others_did(served, clients):
+@pytest.mark.peer("pylance-rest", they="list read write commit", on="Lance REST")
+@pytest.mark.peer("lancedb", they="list read write commit", on="Lance REST")
+@pytest.mark.peer("spark-4.1", they="list read write commit", on="Lance REST")
+@pytest.mark.peer("spark-3.5", they="list read write commit", on="Lance REST")
+@pytest.mark.peer("pyiceberg", they="list describe", on="Iceberg REST")
+def test_all_clients_at_once_see_what_the_others_did(served, clients, record_property):
     working, missing = clients
+    record_property(RAN, _names_of(working))
     rowed = {name: client for name, client in working.items() if hasattr(client, "add")}
     served.catalog.create_table("shop$shared", pa.table({"id": [], "name": []}, schema=SCHEMA))
     added: list[int] = []
@@ -239,12 +248,23 @@ def test_all_clients_at_once_see_what_the_others_did(served, clients):
         pytest.skip(f"all but these passed, not run: {told}")
 
 
+def _names_of(working):
+    """Return who works, by name of the matrix."""
+    return [PEERS.get(name) or client.connector for name, client in working.items()]
+
+
 def _wait(futures):
     return [future.result() for future in futures]
 
 
-def test_a_reader_reads_by_every_way_and_changes_nothing(served, clients, tmp_path):
+@pytest.mark.peer("pylance-rest", they="read harmless", on="Lance REST")
+@pytest.mark.peer("lancedb", they="read harmless", on="Lance REST")
+@pytest.mark.peer("pyiceberg", they="list harmless", on="Iceberg REST")
+def test_a_reader_reads_by_every_way_and_changes_nothing(
+    served, clients, tmp_path, record_property
+):
     working, _ = clients
+    record_property(RAN, _names_of(working))
     base = served.uri.removesuffix("/iceberg")
     working["pylance"].make("for_readers", 1)
     before = served.catalog.list_tables("shop")

@@ -3,7 +3,7 @@
 The library runs in an environment of its own (`deltacat_peer`); where that cannot be built, these
 tests say so and do not run.
 
-Spec: deltacat-storage-model, whole; issue 5, "Dialect deltacat".
+Spec: deltacat-storage-model, whole; "Dialect deltacat".
 """
 
 from __future__ import annotations
@@ -173,6 +173,7 @@ def tables(meta, namespace: str = "sales") -> list[str]:
 # -- it works in a catalog that we wrote ---------------------------------------------------------
 
 
+@pytest.mark.peer("deltacat", they="list describe read namespaces", on="metastore")
 def test_deltacat_lists_and_reads_a_catalog_that_we_wrote(root, start):
     ours = write_ours(root)
     peer = start()
@@ -203,6 +204,7 @@ def test_deltacat_lists_and_reads_a_catalog_that_we_wrote(root, start):
     assert peer("rows", namespace="sales", table="orders") == [{"id": 1, "name": "a"}]
 
 
+@pytest.mark.peer("deltacat", they="describe", on="metastore")
 def test_deltacat_reads_schemes_and_parted_streams_that_we_wrote(root, start):
     ours = write_ours(root)
     stream = Locator.of("sales", "parted", "1", STREAM)
@@ -253,6 +255,7 @@ def test_deltacat_reads_schemes_and_parted_streams_that_we_wrote(root, start):
     assert (value.values, value.scheme_id) == ((1, "ab", "x"), "scheme-9")
 
 
+@pytest.mark.peer("deltacat", they="write", we="read", on="metastore")
 def test_deltacat_renames_and_appends_in_a_catalog_that_we_wrote(root, start, open_ours):
     write_ours(root)
     peer = start()
@@ -268,6 +271,7 @@ def test_deltacat_renames_and_appends_in_a_catalog_that_we_wrote(root, start, op
     assert txn.get(moved.parent.parent.parent).value.properties == {"tier": "2"}
 
 
+@pytest.mark.peer("deltacat", they="list read", on="metastore")
 def test_deltacat_sees_our_renames_drops_and_deltas(root, start):
     ours = write_ours(root)
     append_ours(ours, root, 2, {"id": [2], "name": ["b"]})
@@ -290,6 +294,7 @@ def test_deltacat_sees_our_renames_drops_and_deltas(root, start):
     assert left["versions"] == {}
 
 
+@pytest.mark.peer("deltacat", they="describe", on="metastore")
 def test_deltacat_reads_the_logs_of_our_transactions(root, start):
     write_ours(root)
     found = {one["commit_message"]: one for one in start()("transactions")}
@@ -299,6 +304,7 @@ def test_deltacat_reads_the_logs_of_our_transactions(root, start):
     assert [ours[f"{kind}_count"] for kind in counted] == [1] * 6
 
 
+@pytest.mark.peer("deltacat", they="read", on="metastore")
 def test_deltacat_reads_our_history_as_of_a_time(root, start):
     ours = write_ours(root)
     before_ns = ours.begin().id.partition("_")[0]
@@ -317,6 +323,7 @@ def test_deltacat_reads_our_history_as_of_a_time(root, start):
     assert old["description"] in {"all of them", "first"}
 
 
+@pytest.mark.peer("deltacat", they="list write", on="metastore")
 def test_deltacat_lists_and_renames_lance_tables_of_ours(root, start):
     catalog = mooring.connect(f"metastore+{root}", dialect="deltacat")
     catalog.create_namespace("sales")
@@ -358,6 +365,7 @@ def build_theirs(peer) -> None:
     peer("update_twice", namespace="sales", table="replaced")
 
 
+@pytest.mark.peer("deltacat", we="list describe read", on="metastore")
 def test_we_read_a_catalog_that_deltacat_wrote_field_for_field(root, start, open_ours):
     peer = start()
     build_theirs(peer)
@@ -438,6 +446,7 @@ def compare_partition(theirs: dict, ours, txn) -> None:
         ]
 
 
+@pytest.mark.peer("deltacat", we="write", on="metastore")
 def test_what_deltacat_wrote_is_written_back_key_for_key(root, start):
     build_theirs(start())
     count = 0
@@ -454,6 +463,7 @@ def test_what_deltacat_wrote_is_written_back_key_for_key(root, start):
     assert count > 20
 
 
+@pytest.mark.peer("deltacat", we="read", on="metastore")
 def test_we_read_the_history_that_deltacat_wrote(root, start, open_ours):
     peer = start()
     build_theirs(peer)
@@ -476,6 +486,7 @@ def test_we_read_the_history_that_deltacat_wrote(root, start, open_ours):
     assert peer("table_as_of", namespace="sales", table="renamed", time_ns=then_ns) is None
 
 
+@pytest.mark.peer("deltacat", we="describe", on="metastore")
 def test_a_committed_partition_is_found_by_its_values(root, start, open_ours):
     build_theirs(start())
     txn = open_ours().begin()
@@ -489,6 +500,7 @@ def test_a_committed_partition_is_found_by_its_values(root, start, open_ours):
 # -- both take turns -----------------------------------------------------------------------------
 
 
+@pytest.mark.peer("deltacat", they="read write", we="read write", on="metastore")
 def test_both_take_turns_on_one_catalog(root, start, open_ours):
     ours = write_ours(root)
     peer = start()
@@ -513,6 +525,7 @@ def test_both_take_turns_on_one_catalog(root, start, open_ours):
         compare(peer("describe"), meta.begin())
 
 
+@pytest.mark.peer("deltacat", we="harmless", on="metastore")
 def test_writing_beside_deltacat_is_refused_unless_asked_for(root, start, open_ours):
     peer = start()
     peer("create_namespace", name="sales")
@@ -532,6 +545,7 @@ def test_writing_beside_deltacat_is_refused_unless_asked_for(root, start, open_o
     assert list(root.glob("txn/running/*")) == []
 
 
+@pytest.mark.peer("deltacat", we="harmless", on="metastore")
 def test_sweep_leaves_a_running_transaction_of_deltacat_alone(root, start, open_ours):
     ours = write_ours(root)
     peer = start()
@@ -543,6 +557,7 @@ def test_sweep_leaves_a_running_transaction_of_deltacat_alone(root, start, open_
     assert "late" in peer("namespaces")
 
 
+@pytest.mark.peer("deltacat", they="read", on="metastore")
 def test_checkpoints_do_not_come_in_the_way_of_deltacat(root, start, open_ours):
     ours = write_ours(root)
     peer = start()
@@ -562,6 +577,7 @@ def test_checkpoints_do_not_come_in_the_way_of_deltacat(root, start, open_ours):
 # -- adoption ------------------------------------------------------------------------------------
 
 
+@pytest.mark.peer("deltacat", we="read", on="metastore")
 def test_a_catalog_of_deltacat_is_adopted_into_ours(root, start, open_ours, tmp_path):
     peer = start()
     build_theirs(peer)
@@ -606,6 +622,7 @@ def everything(txn, above: Locator = ROOT):
             yield from everything(txn, one.locator)
 
 
+@pytest.mark.peer("deltacat", we="describe", on="metastore")
 def test_delta_types_are_read(root, start, open_ours):
     build_theirs(start())
     txn = open_ours().begin()

@@ -143,6 +143,7 @@ def clients(served, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.peer("{name}", they="list", on="Iceberg REST")
 def test_namespaces_and_tables_are_listed(served, clients, name):
     client = clients(name)
     assert sorted(_namespaces(client, name)) == sorted(served.namespaces)
@@ -161,6 +162,7 @@ def _namespaces(client, name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.peer("{name}", they="describe", on="Iceberg REST")
 def test_schemas_and_snapshots_are_shown(served, clients, name):
     client, place = clients(name), {"namespace": served.namespace, "table": "people"}
     assert client("columns", **place) == COLUMNS[name]
@@ -171,6 +173,7 @@ def test_schemas_and_snapshots_are_shown(served, clients, name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.peer("{name}", they="describe", on="Iceberg REST")
 def test_a_table_of_every_type_is_shown(served, clients, name):
     place = {"namespace": served.namespace, "table": "every type"}
     found = [column for column, _ in clients(name)("columns", **place)]
@@ -178,6 +181,7 @@ def test_a_table_of_every_type_is_shown(served, clients, name):
 
 
 @pytest.mark.parametrize("name", ["pyiceberg", "polars", "daft"])
+@pytest.mark.peer("{name}", they="describe", on="Iceberg REST")
 def test_times_of_day_are_shown(served, clients, name):
     """Spark opens no table with one: `Spark does not support time fields`."""
     place = {"namespace": served.namespace, "table": "times"}
@@ -185,6 +189,7 @@ def test_times_of_day_are_shown(served, clients, name):
 
 
 @pytest.mark.parametrize("name", ["pyiceberg", "spark"])
+@pytest.mark.peer("{name}", they="describe", on="Iceberg REST")
 def test_the_arrow_type_is_told_with_each_column(served, clients, name):
     place = {"namespace": served.namespace, "table": "every type"}
     docs = {column: doc for _, column, doc in clients(name)("docs", **place)}
@@ -194,17 +199,20 @@ def test_the_arrow_type_is_told_with_each_column(served, clients, name):
 
 
 @pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.peer("{name}", they="harmless", on="Iceberg REST")
 def test_a_scan_fails_and_says_that_it_is_a_lance_table(served, clients, name):
     with pytest.raises(PeerError, match=LOUD):
         clients(name)("scan", namespace=served.namespace, table="people")
 
 
+@pytest.mark.peer("spark", they="harmless", on="Iceberg REST")
 def test_sparks_count_fails_too(served, clients):
     with pytest.raises(PeerError, match=LOUD):
         clients("spark")("count", namespace=served.namespace, table="people")
 
 
 @pytest.mark.parametrize(("name", "attempt"), TRIED, ids=[f"{a}-{b}" for a, b in TRIED])
+@pytest.mark.peer("{name}", they="harmless", on="Iceberg REST")
 def test_an_attempt_fails_and_leaves_every_byte_as_it_was(served, clients, name, attempt):
     client = clients(name)
     before, rows, listed = read_files(served.root), served.rows("people"), served.tables
@@ -218,6 +226,7 @@ def test_an_attempt_fails_and_leaves_every_byte_as_it_was(served, clients, name,
 
 
 @pytest.mark.parametrize(("name", "verb"), DROPS, ids=[f"{a}-{b}" for a, b in DROPS])
+@pytest.mark.peer("{name}", they="drop", on="Iceberg REST")
 def test_a_drop_hides_a_table_and_keeps_its_bytes(served, clients, name, verb):
     client, table = clients(name), f"{verb}_by_{name}"
     served.add(table)
@@ -239,6 +248,7 @@ def _is_mark(path):
     return "/" not in path and path.startswith(".")
 
 
+@pytest.mark.peer("pyiceberg", they="harmless", on="Iceberg REST")
 def test_a_table_that_is_only_declared_cannot_be_written_by_iceberg(served, clients):
     """Without a snapshot PyIceberg and DuckDB would write Parquet into the Lance directory."""
     served.catalog.declare_table(served.name("declared"))
@@ -256,6 +266,7 @@ def test_a_table_that_is_only_declared_cannot_be_written_by_iceberg(served, clie
     served.catalog.deregister_table(served.name("declared"))
 
 
+@pytest.mark.peer("pyiceberg", they="harmless", on="Iceberg REST")
 def test_a_lance_table_made_by_pyiceberg_is_written_with_lance_alone(served, clients):
     client, place = clients("pyiceberg"), {"namespace": served.namespace, "table": "made"}
     client("create_lance", **place)
@@ -271,6 +282,7 @@ def test_a_lance_table_made_by_pyiceberg_is_written_with_lance_alone(served, cli
     served.catalog.drop_table(served.name("made"))
 
 
+@pytest.mark.peer("pyiceberg", they="drop", on="Iceberg REST")
 def test_a_purge_makes_it_purgable_at_once(served, clients):
     client = clients("pyiceberg")
     served.add("soon gone")

@@ -129,6 +129,7 @@ def create(namespace, table_id, rows=ROWS):
 # -- pylance ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.peer("pylance-rest", they="namespaces", on="Lance REST")
 def test_pylance_makes_lists_and_drops_namespaces(lake, namespace):
     if not lake.inner:
         with pytest.raises(errors.UnsupportedOperationError):
@@ -155,6 +156,7 @@ def test_pylance_makes_lists_and_drops_namespaces(lake, namespace):
         namespace.namespace_exists(spec.NamespaceExistsRequest(id=["a"]))
 
 
+@pytest.mark.peer("pylance-rest", they="describe read write", on="Lance REST")
 def test_pylance_writes_and_reads_datasets_by_name(lake, namespace):
     place = {"namespace_client": namespace, "table_id": lake.id("by_name")}
     assert lance.write_dataset(ROWS, mode="create", **place).version == 1
@@ -175,6 +177,7 @@ def test_pylance_writes_and_reads_datasets_by_name(lake, namespace):
     assert newest["version"]["version"] == 4
 
 
+@pytest.mark.peer("pylance-rest", they="commit", on="Lance REST")
 def test_writers_that_commit_at_once_lose_nothing(lake):
     table = lake.id("at_once")
     create(lake.connect(), table, ROWS.slice(0, 0))
@@ -189,6 +192,7 @@ def test_writers_that_commit_at_once_lose_nothing(lake):
     assert lake.catalog.table(table).version == 19
 
 
+@pytest.mark.peer("pylance-rest", they="read write commit", on="Lance REST")
 def test_versions_of_a_metastore_in_a_bucket_are_committed_through_the_server(tmp_path):
     """There the store gives the tags, and the managed way works from end to end."""
     with run_moto() as store, ExitStack() as stack:
@@ -220,6 +224,7 @@ def test_versions_of_a_metastore_in_a_bucket_are_committed_through_the_server(tm
         assert created == [200, 200, 200]
 
 
+@pytest.mark.peer("pylance-rest", they="read write", on="Lance REST")
 def test_pylance_changes_and_queries_rows_on_the_server(lake, namespace):
     table = lake.id("rows")
     create(namespace, table)
@@ -267,6 +272,7 @@ def query(namespace, table, *, k=100, vector=(), text=None, columns=("id",), **m
     return sorted(rows, key=lambda row: row["id"]) if not vector and not text else rows
 
 
+@pytest.mark.peer("pylance-rest", they="describe read", on="Lance REST")
 def test_pylance_indexes_and_searches_on_the_server(lake, namespace):
     table = lake.id("searched")
     create(namespace, table)
@@ -305,6 +311,7 @@ def test_pylance_indexes_and_searches_on_the_server(lake, namespace):
     assert sorted(one.index_name for one in listed) == ["f", "v"]
 
 
+@pytest.mark.peer("pylance-rest", they="describe write", on="Lance REST")
 def test_pylance_changes_columns_tags_and_branches(lake, namespace):
     table = lake.id("shaped")
     create(namespace, table)
@@ -358,6 +365,7 @@ class Days(DynamicContextProvider):
         return {"headers.x-mooring-ttl": "3d"} if info["operation"] == "drop_table" else {}
 
 
+@pytest.mark.peer("pylance-rest", they="list drop", on="Lance REST")
 def test_pylance_declares_registers_renames_and_drops(lake, namespace):
     for name in ("by_header", "by_provider", "by_default", "forgotten"):
         create(namespace, lake.id(name), ROWS.slice(0, 3))
@@ -438,6 +446,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.peer("pylance-rest", they="harmless", on="Lance REST")
 def test_failures_are_the_classes_of_lance(lake, namespace, name):
     kind, attempt = FAILURES[name]
     with pytest.raises(kind) as caught:
@@ -445,6 +454,7 @@ def test_failures_are_the_classes_of_lance(lake, namespace, name):
     assert type(caught.value) is kind
 
 
+@pytest.mark.peer("lance-client", they="commit", on="Lance REST")
 def test_the_generated_client_commits_several_tables_at_once(lake):
     api = generated.TableApi(generated.ApiClient(generated.Configuration(host=lake.uri)))
 
@@ -542,6 +552,7 @@ def some(count, first=0):
     ]
 
 
+@pytest.mark.peer("lancedb", they="list describe read write drop", on="Lance REST")
 def test_lancedb_makes_fills_searches_and_drops_tables(lake, lancedb):
     table = f"lancedb_{lancedb.name}"
     place = {"namespace": lake.inner, "table": table}
@@ -586,6 +597,7 @@ def test_lancedb_makes_fills_searches_and_drops_tables(lake, lancedb):
         lancedb("count", **place)
 
 
+@pytest.mark.peer("lancedb", they="namespaces", on="Lance REST")
 def test_lancedb_makes_and_drops_nested_namespaces(lake, lancedb):
     if lake.name != "nested":
         with pytest.raises(PeerError, match=r"Unsupported|the path says that 'id' is \['x\$y'\]"):
@@ -695,6 +707,7 @@ def lance_spark(lake, request, peers):
     return client
 
 
+@pytest.mark.peer("{lance_spark}", they="list describe read write drop", on="Lance REST")
 def test_lance_spark_creates_fills_merges_and_drops_tables(lake, lance_spark):
     place = ".".join([lake.name, *(f"`{name}`" for name in lake.inner)])
 
@@ -729,6 +742,7 @@ def test_lance_spark_creates_fills_merges_and_drops_tables(lake, lance_spark):
     assert isinstance(lake.catalog.table_status(lake.id("copied")), SoftDeleted)
 
 
+@pytest.mark.peer("{lance_spark}", they="namespaces", on="Lance REST")
 def test_lance_spark_makes_and_drops_namespaces(lake, lance_spark):
     def sql(statement):
         return lance_spark("sql", statement=statement.format(lake=lake.name))

@@ -559,6 +559,12 @@ def tell_of_the_trash(pair: Pair) -> None:
 
 
 @every_pair
+@pytest.mark.peer(
+    "pylance-dir",
+    they="list describe read write namespaces drop",
+    we="list describe read write namespaces drop",
+    on="V2",
+)
 def test_what_one_does_the_other_tells(tmp_path, modes):
     """Must show: interop, both directions, at least 40 operations in mixed order."""
     pair = Pair(tmp_path, *modes)
@@ -687,6 +693,12 @@ class Choices:
 
 @every_pair
 @pytest.mark.parametrize("seed", range(SEQUENCES))
+@pytest.mark.peer(
+    "pylance-dir",
+    they="list describe read write namespaces drop",
+    we="list describe read write namespaces drop",
+    on="V2",
+)
 def test_any_sequence_of_steps_is_told_alike(tmp_path, modes, seed):
     """Must show: interop, both directions, in mixed order; always the same choices."""
     pair = Pair(tmp_path, *modes)
@@ -703,6 +715,7 @@ def test_any_sequence_of_steps_is_told_alike(tmp_path, modes, seed):
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", we="list", on="V2")
 def test_a_root_table_that_pylance_registers_again_is_back(tmp_path, modes):
     """Spec: directory-namespace, "Compatibility Mode", rules 1 and 2: the manifest is right."""
     pair = Pair(tmp_path, *modes)
@@ -713,6 +726,7 @@ def test_a_root_table_that_pylance_registers_again_is_back(tmp_path, modes):
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", we="list", on="V2")
 def test_a_deregistered_root_table_can_get_another_name(tmp_path, modes):
     """Spec: directory-namespace, "Marker Files": preserved for potential re-registration."""
     pair = Pair(tmp_path, *modes)
@@ -726,7 +740,7 @@ def test_a_deregistered_root_table_can_get_another_name(tmp_path, modes):
 
 @unlike_pairs
 def test_a_root_table_keeps_its_properties_in_the_trash(tmp_path, modes):
-    """Spec: soft-delete; issue 3, "Lifecycle": properties kept."""
+    """Spec: soft-delete; "Lifecycle": properties kept."""
     pair = Pair(tmp_path, *modes)
     for by in BOTH:
         pair.create(by, (by,), [1], {"made": by})
@@ -738,6 +752,7 @@ def test_a_root_table_keeps_its_properties_in_the_trash(tmp_path, modes):
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", they="read", on="V2")
 def test_a_renamed_root_table_is_the_same_to_pylance(tmp_path, modes):
     """Spec: directory-namespace, "Compatibility Mode", rule 4."""
     pair = Pair(tmp_path, *modes)
@@ -751,6 +766,7 @@ def test_a_renamed_root_table_is_the_same_to_pylance(tmp_path, modes):
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", they="describe", on="V2")
 def test_a_declared_root_table_that_was_renamed_is_declared_to_pylance(tmp_path, modes):
     """Spec: directory-namespace, "Marker Files": the reservation is in the new directory, too."""
     pair = Pair(tmp_path, *modes)
@@ -763,6 +779,7 @@ def test_a_declared_root_table_that_was_renamed_is_declared_to_pylance(tmp_path,
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", we="write", on="V2")
 def test_a_name_that_pylance_dropped_can_be_declared(tmp_path, modes):
     """Whatever ours had decided about the table before: its directory is gone."""
     pair = Pair(tmp_path, *modes)
@@ -788,6 +805,7 @@ def test_a_deregistered_name_whose_files_pylance_deleted_is_free(tmp_path, modes
 
 
 @unlike_pairs
+@pytest.mark.peer("pylance-dir", we="namespaces", on="V2")
 def test_a_namespace_that_pylance_dropped_can_hold_its_tables_again(tmp_path, modes):
     """A dropped table waits for its namespace, whoever makes that again."""
     pair = Pair(tmp_path, *modes)

@@ -317,6 +317,7 @@ def require_all(root: Path, mine: set[str], acknowledged: set[str], refused: lis
     [(1, {}, {}), (1, INLINE, {}), (2, {}, MANIFEST_ONLY)],
     ids=["one", "one-with-inline-indexes", "two"],
 )
+@pytest.mark.peer("pylance-dir", they="commit", we="commit", on="V2")
 def test_each_of_36_changes_lands_beside_busy_pylance_writers(tmp_path, writers, theirs, ours):
     """Must show: no lost rows, no duplicate ids, no starvation, whatever the kind of change."""
     changes = Changes(prepare(tmp_path, **ours))
@@ -330,6 +331,7 @@ def test_each_of_36_changes_lands_beside_busy_pylance_writers(tmp_path, writers,
     assert len(dropped_rows(tmp_path)) == changes.dropped == 2
 
 
+@pytest.mark.peer("pylance-dir", they="commit", we="commit", on="V2")
 def test_threads_of_both_share_a_manifest(tmp_path):
     """Must show: no lost rows, no duplicate ids; here all in one process."""
     ours, theirs = prepare(tmp_path), open_theirs(tmp_path)
@@ -370,6 +372,7 @@ def eager(monkeypatch):
     monkeypatch.setattr("mooring.tables.lance_manifest.is_due", lambda *_, **__: True)
 
 
+@pytest.mark.peer("pylance-dir", we="harmless", on="V2")
 def test_what_pylance_wrote_survives_our_tidying(tmp_path, eager):
     """Old versions go while pylance writes: what it was acknowledged stays."""
     changes = Changes(prepare(tmp_path))
@@ -394,6 +397,7 @@ READS: dict[str, Callable] = {
 
 
 @pytest.mark.parametrize("before", ["wrote", "read"])
+@pytest.mark.peer("pylance-dir", they="commit", on="V2")
 def test_a_pylance_client_that_waited_goes_on_after_our_tidying(tmp_path, before):
     """A client of long standing finds its way from a version that is tidied away.
 
@@ -434,6 +438,7 @@ def test_what_pylance_leaves_far_behind_is_tidied_away(tmp_path):
     assert len(names(client)[0]) == 302
 
 
+@pytest.mark.peer("pylance-dir", they="commit", on="V2")
 def test_what_a_paused_pylance_writer_was_told_is_there(tmp_path, eager):
     """A number that a sleeping writer goes for is not free, however many versions came since."""
     client = prepare(tmp_path)
@@ -598,6 +603,7 @@ def test_indexes_that_pylance_dropped_come_back(tmp_path):
 # -- what ours keeps beside the rows of others ----------------------------------------------------
 
 
+@pytest.mark.peer("pylance-dir", they="harmless", on="V2")
 def test_dropped_rows_outlast_pylance_and_never_show(tmp_path):
     """Trash rows are plain rows to pylance: it lists none of them and copies all of them."""
     ours, theirs = prepare(tmp_path), open_theirs(tmp_path, **MANIFEST_ONLY)
@@ -624,6 +630,7 @@ def test_dropped_rows_outlast_pylance_and_never_show(tmp_path):
     assert names(theirs, "mine", "deep")[1] == {f"t{number}" for number in range(5)}
 
 
+@pytest.mark.peer("pylance-dir", they="harmless", on="V2")
 def test_properties_of_the_root_outlast_pylance(tmp_path):
     """They are in the table's own map, which a rewrite by pylance keeps."""
     ours, theirs = prepare(tmp_path), open_theirs(tmp_path)

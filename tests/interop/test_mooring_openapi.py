@@ -68,6 +68,7 @@ def _try(schemathesis, place, address, catalog):
     assert "No issues found" in done.stdout
 
 
+@pytest.mark.peer("mooring-document", they="fits", on="Mooring REST")
 def test_no_answer_is_one_that_the_document_does_not_list(schemathesis, catalogs, tmp_path):
     with run_server(catalogs) as address:
         for name in catalogs:
@@ -75,6 +76,7 @@ def test_no_answer_is_one_that_the_document_does_not_list(schemathesis, catalogs
     assert catalogs["plain"].list_tables() == ["0"]
 
 
+@pytest.mark.peer("mooring-document", they="fits", on="Mooring REST")
 def test_strangers_get_only_answers_that_the_document_lists(schemathesis, catalogs, tmp_path):
     settings = ServerSettings(clients=(Client.of("ada", "a secret", Grant(Role.ADMIN)),))
     with run_server(catalogs, settings) as address:

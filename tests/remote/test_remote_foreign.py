@@ -29,6 +29,7 @@ def adapter(request, tmp_path):
         yield mooring.connect(f"lance+http://127.0.0.1:{found.port}")
 
 
+@pytest.mark.peer("pylance-adapter", we="list describe read write namespaces drop", on="Lance REST")
 def test_pylances_adapter_is_a_catalog(adapter):
     adapter.create_namespace("ns", {"owner": "ada"})
     with pytest.raises(NamespaceAlreadyExistsError):
@@ -55,6 +56,7 @@ def test_pylances_adapter_is_a_catalog(adapter):
         adapter.table("ns$t")
 
 
+@pytest.mark.peer("pylance-adapter", we="harmless", on="Lance REST")
 def test_what_pylances_adapter_does_not_have_is_told(adapter):
     adapter.create_namespace("ns")
     adapter.create_table("ns$t", ROWS)
@@ -67,6 +69,7 @@ def test_what_pylances_adapter_does_not_have_is_told(adapter):
     assert [(str(one), told.state) for one, told in adapter.backend.states()] == [("ns$t", "live")]
 
 
+@pytest.mark.peer("pylance-adapter", we="commit", on="Lance REST")
 def test_two_writers_of_pylances_adapter_lose_no_row(adapter):
     adapter.create_namespace("ns")
     adapter.create_table("ns$t", ROWS)
@@ -79,6 +82,7 @@ def test_two_writers_of_pylances_adapter_lose_no_row(adapter):
 
 @pytest.mark.interop
 @pytest.mark.s3
+@pytest.mark.peer("seaweedfs-lance", we="list describe namespaces drop", on="Lance REST")
 def test_seaweedfs_is_a_catalog(tmp_path):
     """Its identifiers are bucket, namespace, table; it has no rows and no versions of its own."""
     (port,) = _free_ports(1)

@@ -276,6 +276,7 @@ def test_a_session_reads_merged_rows_and_changes(spark, orders):
 
 
 @pytest.mark.interop
+@pytest.mark.peer("pyspark", they="read", on="change tables")
 def test_sql_and_pushed_filters_find_what_python_finds(spark, orders):
     assert create_views(spark, orders.catalog, "shop") == ["orders"]
     assert spark.sql("select sum(v) from orders").first()[0] == 71

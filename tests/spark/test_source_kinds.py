@@ -60,10 +60,12 @@ def paths(catalog):
     return sorted(meta.path for meta in catalog.backend.store.list_prefix(""))
 
 
+@pytest.mark.peer("pyspark", they="list read write harmless", on="every kind of catalog")
 def test_tables_on_disk(spark, on_disk):
     check(spark, on_disk)
 
 
 @pytest.mark.s3
+@pytest.mark.peer("pyspark", they="list read write harmless", on="every kind of catalog")
 def test_tables_in_a_bucket(spark, in_bucket):
     check(spark, in_bucket)

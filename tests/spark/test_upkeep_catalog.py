@@ -1,6 +1,6 @@
 """Jobs over a whole catalog say and do the same in threads and on Spark.
 
-Issue 6: "threads or --spark by size, the same findings either way".
+"Threads or --spark by size, the same findings either way".
 """
 
 from __future__ import annotations
