@@ -287,6 +287,32 @@ def test_purging_a_list_purges_exactly_those_expired_or_not(lake):
     assert lake.names() == ["live"]
 
 
+@pytest.mark.parametrize("wanted", [None, [T]], ids=["all", "some"])
+@without_a_manifest
+def test_a_table_that_is_dropped_anew_since_it_was_seen_to_be_expired_stays(
+    lake, monkeypatch, wanted
+):
+    """Spec: soft-delete, the purge/revive race: the later drop has a time of its own."""
+    lake.create("t", [1, 2])
+    lake.backend.drop_table(T, Ttl(0))
+    seen = lake.backend._expired
+
+    def see_and_wait():
+        found = seen()
+        other = lake.open()
+        other.undrop_table(T)
+        other.drop_table(T)
+        return found
+
+    monkeypatch.setattr(lake.backend, "_expired", see_and_wait)
+    purge = lake.backend.purge_tables if wanted is None else lake.backend.purge_expired
+    report = purge(wanted)
+    assert (report.purged, list(report.failed)) == ([], [T])
+    assert isinstance(report.failed[T], ConcurrentModificationError)
+    lake.backend.undrop_table(T)
+    assert lake.values("t") == [1, 2]
+
+
 @every_kind
 def test_purging_without_a_list_purges_the_expired(lake):
     """Spec: soft-delete, "None = purge all currently-purgable tables"."""

@@ -1,6 +1,6 @@
 """Processes that commit to one metastore at the same time: every acknowledgement counts.
 
-Issue 5, "Must show": counters and deltas of many processes, whatever their clocks say.
+Counters and deltas of many processes, whatever their clocks say.
 """
 
 from __future__ import annotations

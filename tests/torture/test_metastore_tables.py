@@ -3,7 +3,7 @@
 Every acknowledged row is there exactly once, versions have no gap, two tables change together or
 not at all, and a writer that is killed leaves a commit whole or undone, and nobody blocked.
 
-Issue 5, "Must show"; spec: objects-and-relationships, "External Manifest Store".
+Spec: objects-and-relationships, "External Manifest Store".
 """
 
 from __future__ import annotations

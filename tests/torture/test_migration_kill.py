@@ -1,6 +1,6 @@
 """`kill -9` at every step of a migration; then it goes on as if nothing had happened.
 
-Spec: directory-namespace, "Migration from V1 to V2"; issue 3, "Migration of 10,000 V1 tables: one
+Spec: directory-namespace, "Migration from V1 to V2"; "Migration of 10,000 V1 tables: one
 or few commits, under a minute here, killed half-way and resumed without harm".
 """
 

@@ -1,6 +1,6 @@
 """`kill -9` of publishers: whatever they left, each position is published once, and equal.
 
-Issue 7: "one Lance version per published position, exactly once, resumable".
+"One Lance version per published position, exactly once, resumable".
 """
 
 from __future__ import annotations

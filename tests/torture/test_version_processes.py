@@ -3,7 +3,7 @@
 Every acknowledged row is there exactly once, versions have no gap, and no staged file is left,
 also where writers are killed between writing a manifest and registering it.
 
-Spec: objects-and-relationships, "External Manifest Store"; issue 4, "Must show".
+Spec: objects-and-relationships, "External Manifest Store".
 """
 
 from __future__ import annotations

@@ -400,14 +400,7 @@ class ListingBackend(Versioned):
 
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
         """Delete the bytes of a dropped table, expired or not."""
-        name = self._name_of(table)
-        self.home.prepare()
-
-        def report(files: int, size_bytes: int) -> None:
-            if progress:
-                progress(table, files, size_bytes)
-
-        self._purge.run(name, report)
+        self._purge_one(table, progress)
 
     def purge_tables(
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
@@ -417,15 +410,34 @@ class ListingBackend(Versioned):
         One that cannot be purged does not keep the others from it.
         """
         self.home.prepare()
-        wanted = self._expired() if tables is None else tables
-        return purge_each(wanted, partial(self.purge_table, progress=progress))
+        if tables is None:
+            return self._purge_over(self._expired(), progress)
+        return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
         self, tables: Sequence[ObjectId], progress: PurgeProgress | None = None
     ) -> PurgeReport:
         """Purge those of these tables whose time is over, or whose purge was cut off."""
+        self.home.prepare()
         wanted = set(tables)
-        return self.purge_tables([table for table in self._expired() if table in wanted], progress)
+        return self._purge_over([table for table in self._expired() if table in wanted], progress)
+
+    def _purge_over(self, tables: list[ObjectId], progress: PurgeProgress | None) -> PurgeReport:
+        """Purge tables whose time was over when they were listed, if it still is."""
+        now_ms = self.home.clock.now_ms()
+        return purge_each(tables, partial(self._purge_one, progress=progress, over_at_ms=now_ms))
+
+    def _purge_one(
+        self, table: ObjectId, progress: PurgeProgress | None, over_at_ms: int | None = None
+    ) -> None:
+        name = self._name_of(table)
+        self.home.prepare()
+
+        def report(files: int, size_bytes: int) -> None:
+            if progress:
+                progress(table, files, size_bytes)
+
+        self._purge.run(name, report, over_at_ms=over_at_ms)
 
     # -- the catalog itself --------------------------------------------------------------------
 

@@ -44,6 +44,11 @@ class Pending(Waiter, Generic[Result]):
         else:
             self.is_edit = draft.keep()
 
+    def retract(self) -> None:
+        """Forget an attempt on a draft that lacked rows it asked for: what it said is no answer."""
+        self._result.clear()
+        self._error, self.is_edit = None, False
+
     def fail(self, error: MooringError) -> None:
         """Note that the commit failed, unless the change was refused whatever came of it.
 

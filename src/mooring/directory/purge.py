@@ -58,20 +58,25 @@ class Purge:
         self._commits = commits
         self._fence = fence
 
-    def run(self, name: str, progress: Progress | None = None) -> None:
+    def run(
+        self, name: str, progress: Progress | None = None, *, over_at_ms: int | None = None
+    ) -> None:
         """Delete the bytes of a dropped table.
 
         Args:
             name: The table.
             progress: Told the files and bytes deleted so far.
+            over_at_ms: Only where its time in the trash is over by then; always unless given.
 
         Raises:
             TableNotFoundError: nothing dropped has this name.
             InvalidTableStateError: another program has replaced the table, or another name
                 uses its files.
-            ConcurrentModificationError: an undrop or a re-creation came first.
+            ConcurrentModificationError: an undrop or a re-creation came first, or a later drop.
         """
         view = view_table(self._store, self._chains, name)
+        if over_at_ms is not None:
+            _require_over(view, over_at_ms)
         chain = self._announce_purge(view)
         if view.unconsumed:
             # Hidden by another program's marker alone: hide it from readers of the V1 rules, too.
@@ -148,6 +153,16 @@ class Purge:
             bytes_done += sum(meta.size_bytes for meta in doomed)
             if progress:
                 progress(files_done, bytes_done)
+
+
+def _require_over(view: TableView, now_ms: int) -> None:
+    """Keep a table that came back and was dropped anew since somebody saw its time to be over."""
+    if view.state not in {State.DELETED, State.REVIVING, State.UNDROPPING}:
+        return
+    deleted_at_ms, ttl_ms = view.deletion
+    if ttl_ms is None or deleted_at_ms + ttl_ms > now_ms:
+        msg = f"{quote(view.name)} was dropped anew meanwhile: its time in the trash is not over"
+        raise ConcurrentModificationError(msg)
 
 
 def _split_for_purge(name: str, found: list[ObjectMeta]) -> tuple[int, list[ObjectMeta]]:

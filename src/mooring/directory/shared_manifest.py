@@ -282,13 +282,17 @@ class SharedManifest:
                 break
             draft = Draft(glimpse.rows, Tree(glimpse.rows), glimpse.metadata, glimpse.version)
             change = _plan(batch, draft)
-            if draft.saw_all:
-                break
-            if draft.touched <= touched and draft.scopes <= scopes:
+            is_whole = draft.touched <= touched and draft.scopes <= scopes
+            if is_whole and not draft.saw_all:
                 if change.is_empty:
                     return None
                 landed = self._opened().commit_on(glimpse, change, _names(batch))
                 return None if landed else draft
+            # It was planned on too few rows: a failure from here on must not be told as its answer.
+            for pending in batch:
+                pending.retract()
+            if draft.saw_all:
+                break
             touched |= draft.touched
             scopes |= draft.scopes
         return self._commit_on_copy(batch)
