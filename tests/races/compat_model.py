@@ -110,7 +110,11 @@ def _root(op: Op, lake: Lake) -> list[Outcome]:
     if taken is not None and taken.kind == TABLE and op.verb in {"drop", "deregister"}:
         found = rows.apply(op, lake.rows)
         return [Outcome(after.said, replace(lake, rows=after.catalog)) for after in found]
-    if _shares(lake) and lake.directory[0] == "dropped" and op.verb in {"purge", "create"}:
+    if (
+        _shares(lake)
+        and lake.directory[0] == "dropped"
+        and op.verb in {"purge", "create", "overwrite"}
+    ):
         return [Outcome(BAD_STATE, lake)]
     said, directory = plain.apply(plain.Op(op.verb, op.token), lake.directory)
     sealed = lake.sealed and directory[0] == "dropped"

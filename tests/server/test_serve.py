@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 
 _LIMIT_S = 60
 # Options of the programs that the examples of the server call beside it.
-_OF_OTHERS = {"--no-cache-dir", "--system", "--uid", "--home-dir", "--create-home", "--from"} | {
+_OF_OTHERS = {
+    "--format",
+    "--no-cache-dir",
+    "--system",
+    "--uid",
+    "--home-dir",
+    "--create-home",
+    "--from",
+} | {
     "--interval",
     "--timeout",
     "--start-period",

@@ -14,14 +14,14 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, product
 from multiprocessing import get_context
 from pathlib import Path
 
 from .places import PLACES
 from .simulation import simulate
-from .subjects import SUBJECTS
+from .subjects import SUBJECTS, UNFINISHED
 from .tally import PROCESSES, SIMULATION, Tally, Verdict, command_line
 
 MEMORY = "memory"
@@ -35,12 +35,14 @@ class Wanted:
     """What to run, and for how long.
 
     Attributes:
+        simulated: The backends of simulations.
         seed: The first seed; the only one where there is no end.
         ends_at_s: When nothing more begins; None for one seed.
     """
 
     kinds: tuple[str, ...]
     backends: tuple[str, ...]
+    simulated: tuple[str, ...]
     stores: tuple[str, ...]
     seed: int
     jobs: int
@@ -93,13 +95,15 @@ class Session:
 
     def run(self) -> None:
         wanted = self._wanted
-        backends = [one for one in wanted.backends if one in SUBJECTS]
+        backends = [one for one in wanted.simulated if one in SUBJECTS]
         simulated = SIMULATION in wanted.kinds and MEMORY in wanted.stores and bool(backends)
         places = [
             place
             for place in product(wanted.backends, wanted.stores)
             if PROCESSES in wanted.kinds and place in PLACES
         ]
+        for backend in sorted(set(wanted.backends) & set(UNFINISHED) - set(wanted.simulated)):
+            self.tally.not_run.append(f"{SIMULATION} {backend}: {UNFINISHED[backend]}")
         if simulated:
             share = 2 if places else 1
             self._simulate(backends, self._share_of_time(share))
@@ -210,6 +214,7 @@ def parse(arguments: list[str]) -> tuple[Wanted, Path | None]:
     wanted = Wanted(
         tuple(given.kind or [SIMULATION, PROCESSES]),
         tuple(given.backend or backends),
+        tuple(given.backend or [one for one in backends if one not in UNFINISHED]),
         tuple(given.store or stores),
         seed,
         given.jobs,
@@ -229,7 +234,7 @@ def within_limit(wanted: Wanted) -> tuple[Wanted, str | None]:
     if wanted.ends_at_s is None or wanted.ends_at_s <= latest_s:
         return wanted, None
     fewer = round((wanted.ends_at_s - latest_s) / 60, 1)
-    cut = Wanted(wanted.kinds, wanted.backends, wanted.stores, wanted.seed, wanted.jobs, latest_s)
+    cut = replace(wanted, ends_at_s=latest_s)
     return cut, f"{fewer} of the minutes asked for: the time is over then"
 
 

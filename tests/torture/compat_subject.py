@@ -9,7 +9,7 @@ from mooring.directory.compat_backend import CompatBackend
 from mooring.errors import MooringError
 from tests.races import catalog_model, compat_harness, compat_model
 from tests.races import model as plain
-from tests.races.catalog_model import LOST, TABLE, TABLE_EXISTS, UNSURE, Catalog
+from tests.races.catalog_model import BAD_STATE, LOST, TABLE, TABLE_EXISTS, UNSURE, Catalog
 from tests.races.compat_model import DIRECTORY, ROOT_NAME, Lake
 from tests.races.manifest_harness import Race, Start
 from tests.races.world import MemoryStore, MemoryWorld
@@ -31,6 +31,8 @@ NESTED = ("n.u", "n.a")
 TABLES = (ROOT_NAME, *NESTED)
 _ONE, _TWO, _NESTED, _SPACE = (TABLES,), (TABLES, TABLES), (NESTED,), (("n",),)
 _LOOKING = {"list", "status", "note"}
+# What gives the root's name to something.
+_GIVING = {"create", "overwrite", "declare", "rename", "undrop", "alias"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class CompatModel:
             found.append(compat_model.Outcome(said, timed))  # it called a rename back
         if compat_model._is_move(op) and said == TABLE_EXISTS and op.new in self.left:
             found.append(compat_model.Outcome(said, timed))
+        if said in {TABLE_EXISTS, BAD_STATE} and self._meets_remains(op, state):
+            found.append(compat_model.Outcome(said, timed))
         if op.verb == "purge" and said == TABLE_EXISTS and op.name == ROOT_NAME:
             # It had nothing to purge, and met a directory and a row of one name in the making.
             found.append(compat_model.Outcome(said, timed))
@@ -66,6 +70,18 @@ class CompatModel:
         if self.was_row:
             found += compat_model._made_as_row(op, said, timed)
         return [Way(_parted(after.catalog, state), after.pending) for after in found]
+
+    def _meets_remains(self, op, state: Lake) -> bool:
+        """Whether a refusal may be by what a creation left, or by a row that is yet to follow.
+
+        A directory counts from its first file on, also where its creation fails later; a row goes
+        by a step of its own after the directory's decision; and one that was dropped last cannot
+        come back while the directory has its name.
+        """
+        if op.new != ROOT_NAME or op.verb not in _GIVING:
+            return False
+        gone = {one.entry.name for one in state.rows.trash}
+        return ROOT_NAME in self.left | gone or state.directory[0] == "dropped"
 
     def finish(self, rest, state: Lake) -> Lake:
         return compat_model.finish(rest, state)
@@ -80,6 +96,10 @@ def _by_rows(op, said: str, lake: Lake) -> list[compat_model.Outcome]:
     gone = {one.entry.name for one in lake.rows.trash if one.entry.kind == TABLE}
     if op.name == ROOT_NAME in gone and op.verb in {"purge", "undrop"} and said in {"ok", *UNSURE}:
         found += [after for after in catalog_model.apply(op, lake.rows) if after.said == "ok"]
+    is_both = ROOT_NAME in gone and lake.directory[0] == "dropped"
+    if is_both and said == BAD_STATE and op.verb == "undrop" and op.name == op.new == ROOT_NAME:
+        # The row was dropped last, and the directory keeps it from its name: another one is free.
+        return [compat_model.Outcome(said, lake)]
     is_given = op.verb in {"rename", "undrop"} and op.new == ROOT_NAME != op.name
     if is_given and said in {"ok", *UNSURE} and lake.directory[0] == "dropped":
         # It looked before a directory of the name was made, and that is in the trash by now.

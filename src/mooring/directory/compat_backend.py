@@ -697,9 +697,12 @@ class CompatBackend(Versioned):
         Raises:
             ConcurrentModificationError: another table got the name meanwhile; this one is in
                 the trash.
+            UnknownOutcomeError: whether one did cannot be seen.
         """
         try:
-            self._rows.settle(table.name, properties or {}, inherit=inherit, fresh=fresh)
+            self._rows.settle(
+                table.name, properties or {}, inherit=inherit, fresh=fresh, is_decisive=True
+            )
         except ConflictError as exc:
             with suppress(TableNotFoundError, ConcurrentModificationError):
                 self._listed.drop_table(table)

@@ -209,14 +209,21 @@ class Registry:
         with self._blaming(row):
             staged = self._tables().stage(location, rows)
         with self._blaming(row), self._discarding(staged):
-            for _ in range(_ROUNDS):
-                version = newest_version(self._store, location) + 1
-                if self._tables().commit(staged, version):
-                    self._require_unmoved(row, version, staged)
-                    return version
+            version = self._commit_next(staged, location)
+        if version is None:
             self._tables().discard(staged)
-        msg = f"other writers kept committing to {quote(row.object_id)} during this overwrite"
-        raise ConcurrentModificationError(msg)
+            msg = f"other writers kept committing to {quote(row.object_id)} during this overwrite"
+            raise ConcurrentModificationError(msg)
+        self._require_unmoved(row, version, staged)
+        return version
+
+    def _commit_next(self, staged: StagedTable, location: str) -> int | None:
+        """Commit as the version after the newest; None where others were faster all the time."""
+        for _ in range(_ROUNDS):
+            version = newest_version(self._store, location) + 1
+            if self._tables().commit(staged, version):
+                return version
+        return None
 
     def register(  # what is registered, all but two by name
         self,
@@ -338,9 +345,17 @@ class Registry:
 
         Raises:
             ConcurrentModificationError: it was.
+            UnknownOutcomeError: whether it was cannot be seen; the commit has landed.
         """
-        with self._manifest.reading() as draft:
-            users = [found for found in draft.rows() if found.location == row.location]
+        try:
+            with self._manifest.reading() as draft:
+                users = [found for found in draft.rows() if found.location == row.location]
+        except ServiceUnavailableError as exc:
+            msg = (
+                f"table {quote(row.object_id)} was written as version {version}, and whether it was"
+                f" dropped meanwhile cannot be seen: look what it holds ({exc})"
+            )
+            raise UnknownOutcomeError(msg) from exc
         dropped = [read_dropped(found) for found in users]
         if None in dropped:
             return

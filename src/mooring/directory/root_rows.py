@@ -34,6 +34,7 @@ from mooring.errors import (
     NamespaceAlreadyExistsError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
+    UnknownOutcomeError,
 )
 from mooring.identifiers import DELIMITER, quote
 from mooring.tables.manifest import TABLE
@@ -95,17 +96,23 @@ class RootRows:
         *,
         inherit: bool = True,
         fresh: bool = False,
+        is_decisive: bool = False,
     ) -> None:
         """Bring the row of a root table in line with its directory.
+
+        Where the directory has decided already, a store that fails is no failure: the row is
+        brought in line by whoever comes next.
 
         Args:
             name: The table.
             properties: Those of a table that just became live; None where none did.
             inherit: Whether it gets the properties back that it had before.
             fresh: Whether it is a new table, so that a row of an older one says nothing.
+            is_decisive: Whether the row decides: the name may have been given to another table.
 
         Raises:
             TableAlreadyExistsError: the manifest gave the name of a live table to another.
+            UnknownOutcomeError: whether it did cannot be seen, and the row decides.
         """
         if DELIMITER in name:
             return
@@ -128,6 +135,12 @@ class RootRows:
                     if draft.change.is_empty:
                         return
         except ServiceUnavailableError as exc:
+            if is_decisive:
+                msg = (
+                    f"table {quote(name)} is there, and whether its name was given to another table"
+                    f" meanwhile cannot be seen: look what it holds ({exc})"
+                )
+                raise UnknownOutcomeError(msg) from exc
             _log.warning("the manifest's row of table %s is not up to date: %s", name, exc)
 
 

@@ -34,12 +34,11 @@ class Screen:
 
     def heading(self, text: str) -> None:
         """Begin a part."""
-        lines = textwrap.wrap(text, self._width)
-        self._write("", *(self._styled(line, _BOLD) for line in lines))
+        self._write("", *(self._styled(line, _BOLD) for line in self._fold(text)))
 
     def prose(self, text: str) -> None:
         """Tell something."""
-        self._write(*textwrap.wrap(text, self._width), "")
+        self._write(*self._fold(text), "")
 
     def file(self, name: str, text: str) -> None:
         """Show what is in a file."""
@@ -62,10 +61,7 @@ class Screen:
         """Show lines that can be typed, each with what it is."""
         for line, meaning in pairs:
             self._write(self._styled(f"  {line}", _CYAN))
-            indented = textwrap.wrap(
-                meaning, self._width, initial_indent="      ", subsequent_indent="      "
-            )
-            self._write(*indented)
+            self._write(*self._fold(meaning, indent="      "))
 
     def wait(self) -> bool:
         """Wait for Enter where somebody can press it.
@@ -82,6 +78,17 @@ class Screen:
             self._write("")
             return False
         return answer.strip().lower() not in _LEAVE
+
+    def _fold(self, text: str, indent: str = "") -> list[str]:
+        """Make lines of a text; a path or a command stays whole, so that it can be copied."""
+        return textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
     def _styled(self, text: str, style: str) -> str:
         return f"{style}{text}{_PLAIN}" if is_coloured(sys.stdout) else text
