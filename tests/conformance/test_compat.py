@@ -461,6 +461,24 @@ def test_a_rename_that_closed_a_table_and_died_is_undone_by_an_undrop(lake, v1):
         lake.backend.undrop_table(T)
 
 
+def test_an_undrop_does_not_take_that_of_somebody_else_for_its_own(lake, monkeypatch):
+    """The rename that it is about to undo comes to its end, and its table comes back by another."""
+    lake.create("t", [1])
+    _die_renaming(lake, 1)
+    backend = lake.open()
+
+    def come_late(_):
+        other = lake.open()
+        other.rename_table(T, U)
+        other.undrop_table(T)
+
+    monkeypatch.setattr(backend._renaming, "call_off", come_late)
+    with pytest.raises(TableNotFoundError):
+        backend.undrop_table(T)
+    assert [link.decision.action for link in backend._listed.chains.history("t")][-1] == "undrop"
+    assert lake.names() == ["t", "u"]
+
+
 @pytest.mark.parametrize("how", ["create", "purge", "purge all", "rename"])
 def test_the_old_name_of_a_rename_that_died_at_its_end_is_free(lake, v1, how):
     """The row is switched by then: what is left of the old directory goes into the trash."""

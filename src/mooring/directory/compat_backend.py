@@ -34,7 +34,7 @@ from mooring.directory.listing_backend import ListingBackend
 from mooring.directory.locations import is_by_hash, looks_by_hash
 from mooring.directory.manifest_backend import ManifestBackend, new_key
 from mooring.directory.past import in_order
-from mooring.directory.renaming import Renaming
+from mooring.directory.renaming import UNDO_RENAME, Renaming
 from mooring.directory.root_rows import RootRows, is_named
 from mooring.directory.versioned import Versioned
 from mooring.errors import (
@@ -436,7 +436,13 @@ class CompatBackend(Versioned):
             return False
         self.home.prepare()
         self._renaming.call_off(view)
-        return self._listed.view(table.name).state is State.LIVE
+        after = self._listed.view(table.name)
+        if after.state is not State.LIVE:
+            return False
+        # A rename that came to its end may have been followed by an undrop: somebody else's.
+        decision = after.chain.decision
+        is_unmoved = after.chain.seq == view.chain.seq
+        return is_unmoved or (decision is not None and decision.action == UNDO_RENAME)
 
     def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again."""

@@ -57,7 +57,10 @@ if TYPE_CHECKING:
     from mooring.namespace.home import Home
     from mooring.tables.manifest import ManifestRow
 
-__all__ = ["Renaming", "is_moving"]
+__all__ = ["UNDO_RENAME", "Renaming", "is_moving"]
+
+# The action of a decision that gives a table its name back.
+UNDO_RENAME = "undo rename"
 
 
 def is_moving(row: ManifestRow | None, view: TableView) -> bool:
@@ -310,7 +313,7 @@ class Renaming:
         """Make a table live again whose name a rename took away; what is live is writable."""
         with suppress(ConcurrentModificationError):  # somebody else has done so
             self._commits.unseal(chain)
-            self._chains.advance(chain, State.LIVE, action="undo rename", sealed=False)
+            self._chains.advance(chain, State.LIVE, action=UNDO_RENAME, sealed=False)
 
     def require_new(self, new: str) -> None:
         """Refuse an identifier that no table could get now.
