@@ -29,7 +29,7 @@ def _complete(line, **environ):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **environ},
+        env={**os.environ, "MOORING_COMPLETION_SECONDS": "60", **environ},
     )
     assert done.returncode == 0
     assert done.stderr == "complete -o default -F _mooring_completion mooring\n"
@@ -60,7 +60,7 @@ def test_bash_completes_whatever_the_line_holds(lake, run):
 
 def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch, run):
     """The server takes the connection and says nothing."""
-    monkeypatch.setattr("mooring.cli.completion._PATIENCE_S", 0.2)
+    monkeypatch.setenv("MOORING_COMPLETION_SECONDS", "0.2")
     monkeypatch.setenv("_MOORING_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_CWORD", "-1")
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -140,7 +140,9 @@ def _complete(line, kind="bash", **environ):
         if kind == "bash"
         else {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     )
-    env = {**os.environ, "_MOORING_COMPLETE": f"complete_{kind}", **asked, **environ}
+    # A machine with much to do takes longer than somebody would wait.
+    calm = {"MOORING_COMPLETION_SECONDS": "60"}
+    env = {**os.environ, **calm, "_MOORING_COMPLETE": f"complete_{kind}", **asked, **environ}
     result = subprocess.run([MOORING], env=env, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     return result.stdout.split()

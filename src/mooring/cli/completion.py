@@ -50,8 +50,9 @@ __all__ = [
 # Bash takes a completion as it is, the other shells quote it themselves.
 _BASH = "COMP_WORDS"
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
-# Whoever presses a key does not wait for long.
+# Whoever presses a key does not wait for long, unless it is said otherwise.
 _PATIENCE_S = 5.0
+_PATIENCE = "MOORING_COMPLETION_SECONDS"
 
 
 def complete_live(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -158,8 +159,15 @@ def _complete(
     # A store that does not answer cannot be interrupted, but it can be left waiting.
     asking = Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(_PATIENCE_S)
+    asking.join(_patience_s())
     return found
+
+
+def _patience_s() -> float:
+    try:
+        return float(os.environ.get(_PATIENCE, _PATIENCE_S))
+    except ValueError:  # a key that was pressed is no moment to tell that
+        return _PATIENCE_S
 
 
 def _begin_with(incomplete: str, names: Iterable[str]) -> list[str]:
