@@ -22,8 +22,10 @@ from mooring.errors import (
     MooringError,
     NamespaceAlreadyExistsError,
     NamespaceNotFoundError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnknownOutcomeError,
     UnsupportedError,
 )
 from mooring.identifiers import ROOT, ObjectId
@@ -459,6 +461,24 @@ def test_a_rename_that_closed_a_table_and_died_is_undone_by_an_undrop(lake, v1):
     assert lake.values("t") == v1.values("t") == [2]
     with pytest.raises(TableNotFoundError, match="is live"):
         lake.backend.undrop_table(T)
+
+
+def test_a_root_table_is_not_told_as_made_before_its_name_is_its_own(lake, monkeypatch):
+    """Its row decides about the name; of a drop the directory has decided before."""
+    backend = lake.open()
+
+    def fail(_):
+        raise ServiceUnavailableError("the store does not answer")
+
+    monkeypatch.setattr(backend._rows, "_view", fail)
+    with pytest.raises(UnknownOutcomeError, match="whether its name was given to another"):
+        backend.create_table(T, rows([1]))
+    assert lake.values("t") == [1]
+    backend.drop_table(T)
+    assert lake.names() == []
+    with pytest.raises(UnknownOutcomeError):
+        backend.undrop_table(T)
+    assert lake.values("t") == [1]
 
 
 def test_an_undrop_does_not_take_that_of_somebody_else_for_its_own(lake, monkeypatch):

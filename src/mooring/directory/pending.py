@@ -33,8 +33,7 @@ class Pending(Waiter, Generic[Result]):
 
     def attempt(self, draft: Draft) -> None:
         """Check and edit a draft; one that is refused leaves it as it was."""
-        self._result.clear()
-        self._error, self.is_edit = None, False
+        self.retract()
         self._leans_on_others = draft.is_edited
         try:
             self._result.append(self.plan(draft))
@@ -45,7 +44,7 @@ class Pending(Waiter, Generic[Result]):
             self.is_edit = draft.keep()
 
     def retract(self) -> None:
-        """Forget an attempt on a draft that lacked rows it asked for: what it said is no answer."""
+        """Forget the attempt before: on a draft that lacked rows it asked for, it is no answer."""
         self._result.clear()
         self._error, self.is_edit = None, False
 
