@@ -97,15 +97,17 @@ interop: java ## Test against official clients and real servers (TESTS=... some,
 		-p tests.interop.gathering -m "interop or peer" || status=$$?; \
 	$(if $(REPORT),$(BIN)/python -m tests.interop.matrix,:); exit $$status
 
-# MINUTES is how long random operations go on beside the tests, SEED what they begin with.
+# MINUTES is how long random operations go on after the tests, SEED what they begin with; REPORT=1
+# makes a page of what they came to.
 torture: java ## Run the long tests of concurrency and crashes, then random ones (MINUTES=..., SEED=...)
 	@$(BIN)/pytest tests -q -n 2 --dist loadgroup -m torture; tested=$$?; \
-	$(BIN)/python -m tests.torture --minutes $(or $(MINUTES),2) $(if $(SEED),--seed $(SEED)) && exit $$tested
+	$(BIN)/python -m tests.torture --minutes $(or $(MINUTES),2) $(if $(SEED),--seed $(SEED)) \
+		$(if $(REPORT),--report docs/reference/torture.md) && exit $$tested
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		--python-version 3.11 $(if $(UPGRADE),--upgrade) $(LOCK_EXTRAS) -o requirements.lock pyproject.toml
 
 clean: ## Remove caches, build products and the demo's lake (.venv stays)
-	@rm -rf build dist site lake bench/results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf build dist site lake bench/results/quick .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -77,7 +77,7 @@ def run(*, quick: bool, groups: Groups = ALL) -> Section:
             f"{_CHANGED} of {_BUCKETS} buckets changed: Spark cannot know, and merges all of it",
             "planning: a process that has the catalog open, one delta after the other",
             "deltacat's merges are its own write calls, timed in a process of its own after ours",
-            "an upsert's time is the mean of all; a compaction is done once, after Spark's rounds",
+            "a compaction is done once, after Spark's rounds",
         ],
     )
 
@@ -245,17 +245,11 @@ def _small_batches(space: Path, count: int) -> list[Figure | Curve]:
     assert found == expected
     name, theirs, missing = _peer_batches(space / "peer", count)
     lines = [Line(OURS, _in_tenths(ours)), *([Line(name, _in_tenths(theirs))] if theirs else [])]
+    what = f"each of {count} upserts of {_BATCH_ROWS} rows"
+    sides = {"ours": ours, "beside": name, "theirs": theirs or None, "missing": missing}
     return [
-        Figure(
-            f"each of {count} upserts of {_BATCH_ROWS} rows",
-            ours,
-            beside=name,
-            theirs=theirs or None,
-            at_least=5,
-            average="mean",
-            missing=missing,
-            is_telling=True,
-        ),
+        Figure(what, **sides, at_least=5, is_telling=True),
+        Figure(f"{what}, mean", **sides, average="mean"),
         Curve(
             f"Upsert {_BATCH_ROWS} rows",
             "history length",

@@ -23,8 +23,6 @@ __all__ = ["write_report"]
 
 _PICTURES = "pictures"
 _VERDICTS = {None: "", True: "met", False: "**missed**"}
-# Where somebody else's server was looked for says nothing about a figure.
-_ADDRESS = re.compile(r"\s*\(?\bhttps?://[^\s)]+\)?")
 _NOT_WORD = re.compile(r"[^a-z0-9]+")
 _HOW_TO_READ = """\
 Where another can do the same, its value of the same run stands beside Mooring's. Both take turns,
@@ -277,4 +275,4 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return _ADDRESS.sub("", " ".join(text.split())).replace("|", "/")
+    return " ".join(text.split()).replace("|", "/")

@@ -67,7 +67,9 @@ def _times(ratio: float) -> str:
 
 def _runs(figure: Figure) -> str:
     ours, theirs = len(rounds_of(figure.ours)), len(rounds_of(figure.theirs))
-    return f"{ours} runs beside {theirs}" if theirs and ours != theirs else f"{ours} rounds"
+    if not theirs or ours == theirs:
+        return f"{ours} rounds"
+    return f"{ours} {'run' if ours == 1 else 'runs'} beside {theirs}"
 
 
 def _print_section(section: Section) -> None:

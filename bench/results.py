@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Result", "keep", "load", "load_all"]
+
+# Where somebody else's server was looked for says nothing about a figure.
+_ADDRESS = re.compile(r"\s*\(?\bhttps?://[^\s)\"\\]+\)?")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ def keep(result: Result, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"{result.bench}.json"
     whole = place.with_suffix(".part")
-    whole.write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
+    told = _ADDRESS.sub("", json.dumps(result.to_json()))
+    whole.write_text(f"{told}\n", encoding="utf-8")
     whole.replace(place)
 
 

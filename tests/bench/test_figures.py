@@ -38,7 +38,7 @@ def test_one_value_is_told_as_one_run():
 
 def test_sides_with_other_numbers_of_rounds_are_told_as_that():
     figure = Figure("compact", 1.0, beside="other", theirs=[2.0, 4.0])
-    assert tell_spread(figure) == "2.00x to 4.0x, 1 runs beside 2"
+    assert tell_spread(figure) == "2.00x to 4.0x, 1 run beside 2"
 
 
 def test_a_mean_counts_what_a_median_hides():

@@ -22,7 +22,8 @@ from mooring.changes import (
 from mooring.changes.compaction import compact
 from mooring.changes.compaction_policy import CompactionPolicy
 from mooring.changes.publication import forget_publication, saved_publications
-from mooring.changes.publishing import plan_publication, publication_status
+from mooring.changes.publication_status import publication_status
+from mooring.changes.publishing import plan_publication
 from mooring.changes.replacement import truncate
 from mooring.changes.tidying import tidy
 from mooring.errors import (

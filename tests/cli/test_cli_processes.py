@@ -122,15 +122,25 @@ def test_progress_is_shown_on_a_terminal(lake, rows_file):
     ],
 )
 def test_light_commands_import_nothing_heavy_without_a_manifest(plain, args):
+    assert _imported(args, HEAVY, MOORING_CATALOG=str(plain)) == ""
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["completion", "bash"]])
+def test_what_opens_no_catalog_imports_none(args):
+    assert _imported(args, {"mooring.opening", "mooring.catalog", "msgspec"}) == ""
+
+
+def _imported(args, heavy, **environ):
+    """Run the program; tell what it imported of these modules."""
     result = subprocess.run(
-        [sys.executable, "-c", SPY.format(heavy=HEAVY), *args],
-        env={**os.environ, "MOORING_CATALOG": str(plain)},
+        [sys.executable, "-c", SPY.format(heavy=heavy), *args],
+        env={**os.environ, **environ},
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stderr.splitlines()[-1] == ""
+    return result.stderr.splitlines()[-1]
 
 
 def _complete(line, kind="bash", **environ):

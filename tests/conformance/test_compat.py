@@ -499,6 +499,127 @@ def test_an_undrop_does_not_take_that_of_somebody_else_for_its_own(lake, monkeyp
     assert lake.names() == ["t", "u"]
 
 
+def test_a_purge_of_a_row_beside_a_directory_of_its_name_finds_nothing(lake, v1):
+    """A program that only knows directories made one of a name that the manifest had given."""
+    _name_elsewhere(lake)
+    v1.create("t", [2])
+    with pytest.raises(TableNotFoundError):
+        lake.backend.purge_table(T)
+    assert lake.values("t") == [1]
+    assert v1.values("t") == [2]
+
+
+def test_a_drop_that_was_decided_is_told_as_done_whoever_has_the_name_by_then(
+    lake, v1, monkeypatch
+):
+    lake.create("t", [0])
+    backend = lake.open()
+    drop = backend._listed.drop_table
+
+    def drop_and_dawdle(table, ttl):
+        info = drop(table, ttl)
+        lake.open().purge_table(T)
+        _name_elsewhere(lake)
+        v1.create("t", [2])
+        return info
+
+    monkeypatch.setattr(backend._listed, "drop_table", drop_and_dawdle)
+    backend.drop_table(T)
+    assert lake.values("t") == [1]
+
+
+@pytest.mark.parametrize("name", ["t", "ns.t"])
+def test_a_table_that_comes_back_while_its_status_is_read_is_never_told_as_not_there(
+    lake, name, monkeypatch
+):
+    table = table_id(*name.split("."))
+    lake.backend.create_namespace(NS, {})
+    lake.backend.create_table(ALIAS, rows([1]))
+    lake.backend.rename_table(ALIAS, table)
+    lake.backend.drop_table(table)
+    backend = lake.open()
+    find = backend.manifest.find
+
+    def find_and_dawdle(key):
+        row = find(key)
+        lake.open().undrop_table(table)
+        return row
+
+    monkeypatch.setattr(backend.manifest, "find", find_and_dawdle)
+    assert isinstance(backend.table_status(table), Exists)
+
+
+def test_a_declared_table_leaves_the_directory_of_its_name_to_the_next_one(lake):
+    """Another program declared it by a row alone; it was dropped, and one was made in its place."""
+    _put_row(lake, "t", "t.lance")
+    lake.backend.drop_table(T)
+    lake.create("t", [1])
+    lake.backend.undrop_table(T, U)
+    assert lake.backend.describe_table(U, check_declared=True).is_only_declared
+    lake.backend.drop_table(U)
+    lake.backend.drop_table(T)
+    lake.backend.purge_table(T)
+    assert lake.backend.table_status(T) == NotFound()
+
+
+def test_a_declared_table_is_renamed_away_from_the_directory_of_its_name(lake):
+    _put_row(lake, "t", "t.lance")
+    lake.backend.rename_table(T, U)
+    lake.create("u", [1])
+    assert lake.names() == ["u"]
+    lake.create("t", [2])
+    assert (lake.values("t"), lake.values("u")) == ([2], [1])
+
+
+@pytest.mark.parametrize("how", ["rename", "update"])
+def test_a_change_of_a_directory_leaves_a_table_elsewhere_alone_that_got_its_name(
+    lake, v1, how, monkeypatch
+):
+    """The name had no row when it was looked for; a rename would lose what has it now."""
+    _name_elsewhere(lake)
+    v1.create("t", [2])
+    backend = lake.open()
+    monkeypatch.setattr(backend, "_is_by_directory", lambda _: True)
+    monkeypatch.setattr(backend._rows, "settle", lambda *_, **__: None)
+    with pytest.raises(ConcurrentModificationError, match="given to another table"):
+        backend.rename_table(T, U) if how == "rename" else backend.update_table(T, {"a": "b"})
+    assert lake.names() == ["t"]
+    assert lake.values("t") == [1]
+    assert lake.backend.describe_table(T).properties == {}
+
+
+@pytest.mark.parametrize("how", ["drop", "rename", "deregister"])
+def test_a_change_by_row_leaves_a_table_alone_that_was_made_in_a_directory_meanwhile(
+    lake, how, monkeypatch
+):
+    """Nothing of the name was live when it was looked for, and the last drop was that of a row."""
+    _name_elsewhere(lake)
+    lake.backend.drop_table(T)
+    backend = lake.open()
+    act = getattr(backend._named, f"{how}_table")
+
+    def dawdle(*words):
+        lake.open().create_table(T, rows([2]))
+        return act(*words)
+
+    monkeypatch.setattr(backend._named, f"{how}_table", dawdle)
+    with pytest.raises(ConcurrentModificationError, match=f"during this {how}"):
+        getattr(backend, f"{how}_table")(*([T, U] if how == "rename" else [T]))
+    assert lake.names() == ["t"]
+    assert lake.values("t") == [2]
+    assert _rows(lake)["t"] == "t.lance"
+    lake.backend.drop_table(T)
+    lake.backend.purge_table(T)
+    assert lake.backend.table_status(T) == NotFound()
+
+
+def _name_elsewhere(lake: Lake) -> None:
+    """Give the name `t` to a table that does not lie in `t.lance`."""
+    lake.backend.create_namespace(NS, {})
+    lake.backend.create_table(ALIAS, rows([1]))
+    lake.backend.rename_table(ALIAS, T)
+
+
 @pytest.mark.parametrize("how", ["create", "purge", "purge all", "rename"])
 def test_the_old_name_of_a_rename_that_died_at_its_end_is_free(lake, v1, how):
     """The row is switched by then: what is left of the old directory goes into the trash."""

@@ -68,6 +68,23 @@ def test_one_commit_drops_and_one_undrops(lake):
     assert lake.values(T) == [1]
 
 
+def test_a_table_that_comes_back_while_its_status_is_read_is_never_told_as_not_there(
+    lake, monkeypatch
+):
+    lake.create(T)
+    lake.drop(T)
+    backend = lake.open()
+    find = backend.manifest.find
+
+    def find_and_dawdle(key):
+        row = find(key)
+        lake.open().undrop_table(T)
+        return row
+
+    monkeypatch.setattr(backend.manifest, "find", find_and_dawdle)
+    assert backend.table_status(T) == Exists()
+
+
 def test_a_dropped_table_is_found_by_no_read(lake):
     lake.create(T)
     lake.drop(T)

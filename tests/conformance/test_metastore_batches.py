@@ -16,10 +16,16 @@ from mooring.errors import (
     MooringError,
     ProtectedError,
     ReadOnlyError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
-from mooring.namespace.api import CreateVersion, Declare, DeleteVersionRecords, Deregister
+from mooring.namespace.table_operations import (
+    CreateVersion,
+    Declare,
+    DeleteVersionRecords,
+    Deregister,
+)
 from mooring.store.scripted import Crash, ScriptedStore
 from mooring.tables.api import VersionRange
 from mooring.tables.versions import manifest_name
@@ -307,6 +313,32 @@ def test_somebody_elses_write_to_another_table_is_in_nobodys_way(pair):
     backend.commit_tables([_version(pair, A, 3), _version(pair, B, 3)])
     assert script.done
     assert [_versions(pair, one)[0] for one in (A, B, C)] == [3, 3, 2]
+
+
+class _FailToName:
+    """Fail as long as a version gets its final name."""
+
+    def __init__(self, version: int) -> None:
+        self._name = f"/_versions/{manifest_name(version)}"
+
+    def before(self, call):
+        if call.verb == "put_new" and call.path.endswith(self._name):
+            msg = "the store is busy"
+            raise ServiceUnavailableError(msg)
+
+    def after(self, call, result):
+        pass
+
+
+def test_no_version_of_a_batch_gets_its_name_before_those_that_precede_it(pair):
+    """Whoever completes them goes back to the newest that has its name, and no further."""
+    operations = [_version(pair, A, 3), _version(pair, A, 4)]
+    names = [f"{_directory(pair, A)}/_versions/{manifest_name(number)}" for number in (3, 4)]
+    backend = pair.open(store=ScriptedStore(pair.store, _FailToName(3)))
+    assert [one.version for one in backend.commit_tables(operations)] == [3, 4]
+    assert _files(pair).isdisjoint(names)
+    pair.open().commit_tables([_version(pair, A, 5)])
+    assert set(names) <= _files(pair)
 
 
 class _DieAfterTheCommit:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mooring
-from mooring.namespace.api import Declare
+from mooring.namespace.table_operations import Declare
 from mooring.store import open_store
 from mooring.store.observed import ObservedStore
 from tests.lakes import table_id

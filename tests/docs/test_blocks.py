@@ -19,21 +19,23 @@ TREATMENTS = {
     "sh": "read by bash; lines of mooring are read by the program (test_examples.py)",
     "json": "parsed here",
     "toml": "parsed here; profiles are read by the program",
-    "sql": "its statements are of kinds that tests/interop/test_lance_clients.py runs",
+    "sql": "run by lance-spark in the test that RUN_BY names",
     "": "trees of files, signatures, messages; lines of mooring are read by the program",
 }
-# Who runs blocks that need Spark, lancedb, PyIceberg or a server. The README's need all of them,
-# and are what the guides below show.
+# Who runs blocks that need Spark, lancedb, PyIceberg or a server.
 RUN_BY = {
-    "README": None,
-    "changes-on-spark": "tests/spark/test_changes_document.py",
-    "first-catalog": "tests/docs/test_tutorial.py",
-    "move-from-lancedb": "tests/docs/test_lancedb_guide.py",
-    "serve": "tests/docs/test_server_guides.py",
-    "serve-iceberg": "tests/docs/test_server_guides.py",
-    "spark": "tests/spark/test_source_guide.py",
-    "stream": "tests/spark/test_streaming_document.py",
-    "use-the-server-from-clients": "tests/interop/test_all_clients.py",
+    "README": ["tests/docs/test_server_guides.py", "tests/spark/test_source_guide.py"],
+    "changes-on-spark": ["tests/spark/test_changes_document.py"],
+    "first-catalog": ["tests/docs/test_tutorial.py"],
+    "move-from-lancedb": ["tests/docs/test_lancedb_guide.py"],
+    "serve": ["tests/docs/test_server_guides.py"],
+    "serve-iceberg": ["tests/docs/test_server_guides.py"],
+    "spark": ["tests/spark/test_source_guide.py"],
+    "stream": ["tests/spark/test_streaming_document.py"],
+    "use-the-server-from-clients": [
+        "tests/interop/test_all_clients.py",
+        "tests/interop/test_lance_clients.py",
+    ],
 }
 # Of a line in a script, what may come before a command's name.
 _PROGRAM = re.compile(r"^(?:[A-Z_]+=\S+ |[\d*/]+ [\d* ]+ )*(\S+)")
@@ -66,11 +68,11 @@ def test_python_that_is_run_elsewhere_compiles(path, block):
     compile(ast.parse(block.text), str(path), "exec")
 
 
-def test_python_that_is_run_elsewhere_is_run():
-    pages = {path.stem: path for path in all_documents() if blocks_of(path, "py")}
+def test_what_is_run_elsewhere_is_run():
+    pages = {path.stem: path for path in all_documents() if blocks_of(path, "py", "sql")}
     assert set(pages) == set(RUN_BY)
-    for page, test in RUN_BY.items():
-        if test is not None:
+    for page, tests in RUN_BY.items():
+        for test in tests:
             assert pages[page].name in (ROOT / test).read_text(encoding="utf-8")
 
 
@@ -128,13 +130,3 @@ def test_credentials_are_read_as_they_are_shown(tmp_path):
     file.write_text(shown, encoding="utf-8")
     file.chmod(0o600)
     assert read_credentials(file).oidc.issuer == tomllib.loads(shown)["oidc"]["issuer"]
-
-
-@pytest.mark.parametrize(("path", "block"), every("sql"))
-def test_statements_are_of_kinds_that_are_run(path, block):
-    run = (ROOT / "tests/interop/test_lance_clients.py").read_text(encoding="utf-8")
-    statements = [one.split() for one in block.text.split(";") if one.strip()]
-    assert statements
-    for words in statements:
-        assert words[0] in run
-        assert words[0] == "SELECT" or " ".join(words[:2]) in run, words

@@ -9,11 +9,13 @@ from dataclasses import replace
 import pytest
 
 import mooring
-from tests.docs.documents import DOCS, blocks_of, lines_of, run
+from tests.docs.documents import DOCS, ROOT, blocks_of, lines_of, run
 from tests.interop.lance_peer import NotBuiltError, start_pyiceberg
+from tests.own_irc import run_own
 from tests.own_server import run_server
 
 SERVE = DOCS / "how-to" / "serve.md"
+README = ROOT / "README.md"
 SERVE_ICEBERG = DOCS / "how-to" / "serve-iceberg.md"
 # Where the guides say that the server listens.
 _ADDRESS = "http://127.0.0.1:8765"
@@ -37,6 +39,17 @@ def test_programs_reach_a_server(catalog):
         for block in moved(SERVE, "py", address):
             run(block, SERVE, names)
     assert names["cities"].count_rows() == catalog.table("cities").count() == 1
+
+
+def test_an_iceberg_catalog_keeps_tables(tmp_path):
+    (block,) = (one for one in blocks_of(README, "py") if "iceberg+" in one.text)
+    names = {"__name__": "document", "mooring": mooring, "rows": [{"name": "Kiel"}]}
+    with run_own(mooring.connect(f"metastore+{tmp_path / 'lake'}")) as address:
+        here = block.text.replace("https://irc.example.com?", f"{address}?").replace(
+            "warehouse=lake&", ""
+        )
+        run(replace(block, text=here), README, names)
+        assert names["lake"].table("geo$cities").count() == 1
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")

@@ -33,7 +33,7 @@ from mooring.errors import (
 from mooring.iceberg.opening import open_iceberg
 from mooring.iceberg.types import to_iceberg
 from mooring.identifiers import ObjectId
-from mooring.namespace.api import CreateVersion
+from mooring.namespace.table_operations import CreateVersion
 from mooring.survey import survey
 from mooring.tables.compaction import Cleaning, clean
 from mooring.tables.place import open_place

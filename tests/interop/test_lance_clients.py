@@ -27,6 +27,7 @@ from lance_namespace_urllib3_client.exceptions import ApiException, ConflictExce
 
 import mooring
 from mooring.namespace.states import NotFound, SoftDeleted
+from tests.docs.documents import DOCS, blocks_of
 from tests.interop.lance_peer import (
     CONNECTORS,
     NotBuiltError,
@@ -40,6 +41,7 @@ from tests.servers import _HOST, _answers, _free_ports, _process, _tool, _wait_f
 
 pytestmark = pytest.mark.interop
 
+GUIDE = DOCS / "how-to" / "use-the-server-from-clients.md"
 DAY_MS = 24 * 60 * 60 * 1000
 ROWS = pa.table(
     {
@@ -761,3 +763,23 @@ def test_lance_spark_makes_and_drops_namespaces(lake, lance_spark):
         sql("DROP NAMESPACE {lake}.shop")
     sql("DROP NAMESPACE {lake}.shop CASCADE")
     assert "shop" not in lake.catalog.list_namespaces()
+
+
+@pytest.mark.peer("{lance_spark}", they="read write drop", on="Lance REST")
+def test_the_statements_of_the_guide_run(lake, lance_spark):
+    (block,) = blocks_of(GUIDE, "sql")
+    first, *others = (one.strip() for one in block.text.split(";") if one.strip())
+    assert first == "CREATE NAMESPACE lance.shop"
+    place = f"{lake.name}.shop" if lake.inner else lake.name  # a plain directory is one namespace
+    if lake.inner:
+        lance_spark("sql", statement=f"CREATE NAMESPACE {place}")
+    found = {}
+    for statement in others:
+        here = statement.replace("lance.shop", place)
+        found[statement.split()[0]] = lance_spark("sql", statement=here)
+    assert found["SELECT"] == [[1, "one"], [2, "two"]]
+    made = "shop$items" if lake.inner else "items"
+    assert isinstance(lake.catalog.table_status(made), SoftDeleted)
+    lake.catalog.purge_table(made)
+    if lake.inner:
+        lake.catalog.drop_namespace("shop")

@@ -396,7 +396,9 @@ def test_one_of_those_that_wait_together_loses_where_they_interfere(meta):
     first, second = meta.begin(), meta.begin()
     first.create(NS.child("same"), Table())
     second.create(NS.child("same"), Table())
-    requests = [Request(txn._record(), frozenset(txn._reads), txn.seq) for txn in (first, second)]
+    requests = [
+        Request(txn._record(), frozenset(txn._draft.reads), txn.seq) for txn in (first, second)
+    ]
     committer = meta._committer
     committer._line._waiting.append(requests[0])
     with pytest.raises(ConcurrentModificationError, match="ada's commit"):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mooring.store.local import LocalStore
-from mooring.tables import lance_manifest
+from mooring.tables import manifest_copy
 from mooring.tables.lance_manifest import LanceManifest
 from mooring.tables.manifest import NAMESPACE, TABLE, ManifestRow, RowChange
 
@@ -49,7 +49,7 @@ class Copies(RuleBasedStateMachine):
         self._root = tempfile.mkdtemp()
         # Small numbers, so that deletion vectors and merged fragments come about with few rows.
         self._patches = [
-            patch.object(lance_manifest, "_SMALL", 2),
+            patch.object(manifest_copy, "_SMALL", 2),
             patch.object(os, "fsync", lambda _: None),
         ]
         for change in self._patches:

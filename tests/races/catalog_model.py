@@ -191,9 +191,11 @@ def _undrop(op: Op, catalog: Catalog) -> list[Outcome]:
         for gone in catalog.trash
         if gone.entry.name == op.name and gone.entry.kind == TABLE and not gone.purging
     ]
+    refusal = why_refused(catalog, op.new) if found or op.new != op.name else None
     if not found:
-        return _refuse(NO_TABLE, catalog)
-    refusal = why_refused(catalog, op.new)
+        # Where it cannot come back as, either, that may be told instead.
+        also = _refuse(NO_NAMESPACE, catalog) if refusal == NO_NAMESPACE else []
+        return [*_refuse(NO_TABLE, catalog), *also]
     if refusal:
         return _refuse(refusal, catalog)
     return [

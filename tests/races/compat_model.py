@@ -50,12 +50,21 @@ class Lake:
         return self.directory[0] != "absent"
 
 
+class Retreat(NamedTuple):
+    """What is left to do of making a table whose name was given to another meanwhile.
+
+    For a while it is there for all who look at its directory; then it goes into the trash.
+    """
+
+    token: str
+
+
 class Outcome(NamedTuple):
     """One way in which an operation may end."""
 
     said: str
     catalog: Lake
-    pending: rows.Pending | None = None
+    pending: rows.Pending | Retreat | None = None
 
 
 def apply(op: Op, lake: Lake) -> list[Outcome]:
@@ -172,9 +181,11 @@ def _append(op: Op, lake: Lake) -> list[Outcome]:
     return [Outcome("ok", replace(lake, directory=grown)), refused]
 
 
-def finish(pending: rows.Pending, lake: Lake) -> Lake:
-    """Return the catalog after the second step of a purge of rows."""
-    return replace(lake, rows=rows.finish(pending, lake.rows))
+def finish(pending: rows.Pending | Retreat, lake: Lake) -> Lake:
+    """Return the catalog after the second step of a purge of rows, or of a retreat."""
+    if not isinstance(pending, Retreat):
+        return replace(lake, rows=rows.finish(pending, lake.rows))
+    return replace(lake, directory=plain.dropped(lake.directory[1])) if lake.is_live else lake
 
 
 class View(NamedTuple):
@@ -263,7 +274,8 @@ def _allowances(op: Op, said: str, lake: Lake) -> list[Outcome]:
 
 def _made_as_row(op: Op, said: str, lake: Lake) -> list[Outcome]:
     """A creator that found a row goes on to make one, also if that table was hidden meanwhile."""
-    if op.verb not in {"create", "declare"} or op.name != ROOT_NAME or said not in {"ok", *UNSURE}:
+    making = {"create", "declare", "overwrite"}
+    if op.verb not in making or op.name != ROOT_NAME or said not in {"ok", *UNSURE}:
         return []
     return [
         Outcome(said, replace(lake, rows=after.catalog))
@@ -295,7 +307,11 @@ def _given_way(op: Op, lake: Lake) -> list[Outcome]:
     said, made = plain.apply(plain.Op(op.verb, op.token), lake.directory)
     if said != "ok":
         return []
-    ways = [Outcome(LOST, replace(lake, directory=plain.dropped(made[1])))]
+    seen = replace(lake, directory=made)
+    ways = [
+        Outcome(LOST, replace(lake, directory=plain.dropped(made[1]))),
+        Outcome(LOST, seen, Retreat(op.token)),
+    ]
     if op.verb in {"create", "overwrite"}:
-        ways.append(Outcome(LOST, replace(lake, directory=made)))
+        ways.append(Outcome(LOST, seen))
     return ways

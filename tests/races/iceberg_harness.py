@@ -32,7 +32,7 @@ from mooring.iceberg.properties import MANAGED_BY
 from mooring.iceberg.snapshots import current_version, read_snapshots
 from mooring.iceberg.trash import Dropped
 from mooring.identifiers import ObjectId
-from mooring.namespace.api import CreateVersion
+from mooring.namespace.table_operations import CreateVersion
 from mooring.tables import field_ids, first_version, opening
 from mooring.tables.api import StagedTable, VersionRange
 from mooring.tables.place import Place

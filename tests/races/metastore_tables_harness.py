@@ -19,9 +19,10 @@ from mooring.metastore.backend import MetastoreBackend
 from mooring.metastore.lance_table import branch_locator, tables_in
 from mooring.metastore.layout import COMMITS_DIR, TABLES_DIR, commit_path
 from mooring.metastore.locator import ROOT
-from mooring.namespace.api import CreateVersion, Ttl
+from mooring.namespace.api import Ttl
 from mooring.namespace.home import Home
 from mooring.namespace.settings import METASTORE, Settings
+from mooring.namespace.table_operations import CreateVersion
 from mooring.store.numbered import create_once
 from mooring.store.wrapped import WrappedStore
 from mooring.tables.api import StagedTable, VersionRange

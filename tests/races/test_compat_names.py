@@ -14,6 +14,7 @@ from .manifest_harness import race
 # A row and a directory come to the same name at the same time.
 SAME_NAME = [
     race("other", "rename n.u t", "create t"),
+    race("other", "rename n.u t", "overwrite t"),
     race("other", "rename n.u t", "declare t"),
     race("both", "rename n.u t", "drop t"),
     race("dropped", "rename n.u t", "undrop t"),

@@ -16,7 +16,7 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.iceberg import trash, version_commit
-from mooring.iceberg.making import Making
+from mooring.iceberg.new_entries import NewEntries
 from mooring.iceberg.trash import Trash
 from mooring.iceberg.version_commit import VersionCommit
 from mooring.iceberg.versions import Versions
@@ -388,7 +388,7 @@ def _writing_where_others_wrote(monkeypatch) -> None:
 
 def _declaring_again(monkeypatch) -> None:
     """Ask again for an entry, after an answer that never came."""
-    plain = Making._send
+    plain = NewEntries._send
 
     def again(self, *request):
         try:
@@ -396,7 +396,7 @@ def _declaring_again(monkeypatch) -> None:
         except UnknownOutcomeError:
             return plain(self, *request)
 
-    monkeypatch.setattr(Making, "_send", again)
+    monkeypatch.setattr(NewEntries, "_send", again)
 
 
 PLAINLY, TWICE = Limits(preemptions=1), Limits(preemptions=2)

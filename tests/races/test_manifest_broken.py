@@ -11,7 +11,8 @@ import mooring.directory.renaming
 import mooring.directory.root_rows
 import mooring.directory.sweeping
 import mooring.directory.trash
-from mooring.directory.compat_backend import CompatBackend
+from mooring.directory.compat_claims import Claims
+from mooring.directory.compat_names import RootNames
 from mooring.directory.draft import Draft
 from mooring.directory.manifest import Manifest
 from mooring.directory.registry import Registry
@@ -151,12 +152,12 @@ def test_purge_of_a_root_directory_without_a_fence_is_caught(monkeypatch):
 
 
 def test_purge_of_a_root_directory_that_asks_nobody_is_caught(monkeypatch):
-    monkeypatch.setattr(CompatBackend, "_fence", lambda self, name: None)
+    monkeypatch.setattr(Claims, "fence", lambda self, name: None)
     _catch_in_compat(race("shared and dropped", "purge t", "rename n.a n.b"))
 
 
 def test_root_table_that_does_not_give_way_is_caught(monkeypatch):
-    monkeypatch.setattr(CompatBackend, "_take_name", lambda self, table, properties, **_: None)
+    monkeypatch.setattr(RootNames, "take", lambda self, table, properties, **_: None)
     _catch_in_compat(race("other", "rename n.u t", "create t"))
 
 

@@ -9,9 +9,10 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-import mooring.metastore.transaction
+import mooring.metastore.draft
 from mooring.errors import UnknownOutcomeError
 from mooring.metastore.committer import Committer, Request
+from mooring.metastore.draft import Draft
 from mooring.metastore.entry import Entry
 from mooring.metastore.transaction import Transaction
 
@@ -107,9 +108,7 @@ def _blind_to_reads(monkeypatch) -> None:
 
 def _blind_to_touches(monkeypatch) -> None:
     """Forget that a child came or went: phantoms."""
-    monkeypatch.setattr(
-        mooring.metastore.transaction, "children_key", lambda ids: f"{ids}{id(ids)}"
-    )
+    monkeypatch.setattr(mooring.metastore.draft, "children_key", lambda ids: f"{ids}{id(ids)}")
 
 
 def _unchecked(monkeypatch) -> None:
@@ -141,7 +140,8 @@ def _deleting_first(monkeypatch) -> None:
 def _reading_what_is_newest(monkeypatch) -> None:
     """Read every object as it is by now."""
     newest = property(lambda self: self.timeline.seq, lambda *_: None)
-    monkeypatch.setattr(Transaction, "seq", newest, raising=False)
+    for kind in (Transaction, Draft):
+        monkeypatch.setattr(kind, "seq", newest, raising=False)
 
 
 BROKEN = [

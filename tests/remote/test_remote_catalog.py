@@ -23,7 +23,8 @@ from mooring.errors import (
     UnsupportedError,
 )
 from mooring.identifiers import ROOT, ObjectId
-from mooring.namespace.api import CreateMode, Declare
+from mooring.namespace.api import CreateMode
+from mooring.namespace.table_operations import Declare
 from mooring.remote.rows import stream_chunks
 from mooring.remote.settings import RemoteSettings
 from mooring.server.roles import Grant, Role

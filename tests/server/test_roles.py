@@ -28,7 +28,8 @@ import mooring
 from mooring.identifiers import ObjectId
 from mooring.server.app import create_app
 from mooring.server.iceberg.routes import ROUTES
-from mooring.server.lance.operations import OPERATIONS, Takes
+from mooring.server.lance.operation import Takes
+from mooring.server.lance.operations import OPERATIONS
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, ServerSettings
 from tests.server.lance_served import ARROW, files_of, stream_of, table_of

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .places import PLACES
 from .simulation import simulate
-from .subjects import SUBJECTS, UNFINISHED
+from .subjects import SUBJECTS
 from .tally import PROCESSES, SIMULATION, Tally, Verdict, command_line
 
 MEMORY = "memory"
@@ -35,14 +35,12 @@ class Wanted:
     """What to run, and for how long.
 
     Attributes:
-        simulated: The backends of simulations.
         seed: The first seed; the only one where there is no end.
         ends_at_s: When nothing more begins; None for one seed.
     """
 
     kinds: tuple[str, ...]
     backends: tuple[str, ...]
-    simulated: tuple[str, ...]
     stores: tuple[str, ...]
     seed: int
     jobs: int
@@ -95,15 +93,13 @@ class Session:
 
     def run(self) -> None:
         wanted = self._wanted
-        backends = [one for one in wanted.simulated if one in SUBJECTS]
+        backends = [one for one in wanted.backends if one in SUBJECTS]
         simulated = SIMULATION in wanted.kinds and MEMORY in wanted.stores and bool(backends)
         places = [
             place
             for place in product(wanted.backends, wanted.stores)
             if PROCESSES in wanted.kinds and place in PLACES
         ]
-        for backend in sorted(set(wanted.backends) & set(UNFINISHED) - set(wanted.simulated)):
-            self.tally.not_run.append(f"{SIMULATION} {backend}: {UNFINISHED[backend]}")
         if simulated:
             share = 2 if places else 1
             self._simulate(backends, self._share_of_time(share))
@@ -214,7 +210,6 @@ def parse(arguments: list[str]) -> tuple[Wanted, Path | None]:
     wanted = Wanted(
         tuple(given.kind or [SIMULATION, PROCESSES]),
         tuple(given.backend or backends),
-        tuple(given.backend or [one for one in backends if one not in UNFINISHED]),
         tuple(given.store or stores),
         seed,
         given.jobs,

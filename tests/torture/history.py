@@ -61,6 +61,20 @@ class History:
     def is_unsure(self, key: str) -> bool:
         return self.said.get(key, "crashed") in UNSURE
 
+    def beside(self) -> dict[str, list[str]]:
+        """Return which others went on while an operation did; an unsure one never ends."""
+        found: dict[str, list[str]] = {}
+        going_on: list[str] = []
+        for event, key in self.events:
+            if event == "begin":
+                for other in going_on:
+                    found[other].append(key)
+                found[key] = list(going_on)
+                going_on.append(key)
+            elif not self.is_unsure(key):
+                going_on.remove(key)
+        return found
+
     def only(self, choose: Callable[[object], object | None]) -> History:
         """Return the part that concerns one name, as operations on it."""
         chosen = {key: found for key, op in self.ops.items() if (found := choose(op)) is not None}

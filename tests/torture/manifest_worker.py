@@ -23,7 +23,7 @@ import pyarrow as pa
 from mooring.directory.compat_backend import CompatBackend
 from mooring.directory.entries import properties_of, read_dropped
 from mooring.directory.manifest import MANIFEST_DIR
-from mooring.directory.manifest_backend import open_manifest
+from mooring.directory.manifest_opening import open_manifest
 from mooring.errors import MooringError
 from mooring.identifiers import ObjectId
 from mooring.namespace.api import CreateMode, TableInfo

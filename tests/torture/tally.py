@@ -121,7 +121,7 @@ class Tally:
 
     def _notes(self) -> Iterator[str]:
         yield ""
-        yield "A run is undecided where more catalogs were possible than the search looks at."
+        yield "A run is *undecided* where more catalogs were possible than the search looks at."
         for one in self.problems:
             yield f"\nViolation: `{one.replay}`\n\n    {one.problem}"
         for one in self.not_run:
@@ -135,9 +135,19 @@ def _head(command: str) -> list[str]:
     return [
         "# Torture",
         "",
-        f"Made by `{command}` on {now}: {packages}, Python {platform.python_version()}, {machine}.",
+        "<!-- Written by python -m tests.torture --report. -->",
         "",
-        "Simulations replay to the byte. Of processes the choices replay, their timing does not.",
+        "Random operations by several actors on one catalog, while the store, the disk and the",
+        "clock fail them; what each was answered, and what is there at the end, must fit a model",
+        "of the catalog. `make torture MINUTES=60 REPORT=1` goes on for an hour and writes this.",
+        "",
+        f"This is what `{command}` found on {now}: {packages},",
+        f"Python {platform.python_version()}, {machine}.",
+        "",
+        "A *simulation* runs on a store in memory, one store call at a time, and replays to the",
+        "byte by its seed. A run by *processes* has several of them on a real store; their choices",
+        "replay, their timing does not. A *crash* ends an actor between two calls, or kills its",
+        "process; of a *lost answer* the call was done, of a *failed call* not.",
         "",
     ]
 

@@ -23,9 +23,9 @@ import pytest
 import mooring
 from mooring.identifiers import ObjectId
 from mooring.metastore.backend import MetastoreBackend
-from mooring.namespace.api import CreateVersion
 from mooring.namespace.home import Home
 from mooring.namespace.settings import METASTORE
+from mooring.namespace.table_operations import CreateVersion
 from mooring.store import open_store
 
 from .killing import KillingStore, fast_processes, run_to_its_end

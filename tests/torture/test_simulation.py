@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mooring.directory.chain import Chains
+from mooring.directory.compat_claims import Claims
+from mooring.directory.compat_names import RootNames
+from mooring.directory.root_rows import RootRows
 from mooring.directory.trash import Trash
+from mooring.errors import ConflictError
 from mooring.metastore.chain import CommitChain
 from tests.races import model as plain
 from tests.races.catalog_model import Op
@@ -21,6 +26,8 @@ from .subjects import SUBJECTS
 
 REPOSITORY = Path(__file__).parents[2]
 SEEDS = range(40)
+# A race for one name is rare among all that is done at random.
+MANY_SEEDS = range(600)
 
 
 def _run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -66,8 +73,8 @@ def test_every_backend_stands_some_seeds(backend):
 # -- wrong on purpose ------------------------------------------------------------------------------
 
 
-def _caught(backend: str) -> tuple[int, str]:
-    for seed in SEEDS:
+def _caught(backend: str, seeds: range = SEEDS) -> tuple[int, str]:
+    for seed in seeds:
         found = simulate(SUBJECTS[backend](), seed)
         if found.verdict:
             assert "BUG" not in found.verdict  # caught by what it did, not by a mistake here
@@ -75,7 +82,7 @@ def _caught(backend: str) -> tuple[int, str]:
             assert again.verdict == found.verdict
             assert again.trace == found.trace
             return seed, found.verdict
-    pytest.fail(f"not caught by {len(SEEDS)} seeds")
+    pytest.fail(f"not caught by {len(seeds)} seeds")
 
 
 def test_a_decision_that_overwrites_another_is_caught(monkeypatch):
@@ -125,6 +132,30 @@ def test_a_metastore_whose_commits_overwrite_each_other_is_caught(monkeypatch):
     _caught("transactions")
 
 
+def test_a_root_table_whose_row_is_left_out_is_caught(monkeypatch):
+    monkeypatch.setattr(RootNames, "take", lambda self, table, properties, **_: None)
+    _caught("compat")
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("rule", ["check_name", "fence", "require_stays"])
+def test_a_rule_of_who_owns_a_root_name_or_its_files_that_is_left_out_is_caught(rule, monkeypatch):
+    monkeypatch.setattr(Claims, rule, lambda self, *_: None)
+    _caught("compat", MANY_SEEDS)
+
+
+@pytest.mark.torture
+def test_a_root_table_that_does_not_give_way_is_caught(monkeypatch):
+    settle = RootRows.settle
+
+    def insist(self, *args, **more):
+        with suppress(ConflictError):
+            settle(self, *args, **more)
+
+    monkeypatch.setattr(RootRows, "settle", insist)
+    _caught("compat", MANY_SEEDS)
+
+
 # -- the search ------------------------------------------------------------------------------------
 
 
@@ -171,3 +202,9 @@ def test_what_was_never_answered_happens_later_or_never():
     assert _explained(*crashed, end=plain.live("a"))
     assert not _explained(*crashed, end=plain.live("a"), late=False)
     assert not _explained(*crashed, end=plain.live("b"))
+
+
+def test_what_went_on_beside_an_operation_is_known_and_a_crash_never_ends():
+    history = _history("a create", "b drop", "a ok", "b crashed", "c drop", "c ok", "d drop")
+    beside = {"a": ["b"], "b": ["a", "c", "d"], "c": ["b"], "d": ["b"]}
+    assert history.beside() == beside

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 import mooring
+from mooring import namespaces
 from mooring.errors import InvalidInputError
+from mooring.iceberg import opening as iceberg
 from mooring.opening import current_author
+from mooring.remote import opening as remote
 from mooring.store import open_store
 from mooring.store.local import LocalStore
 from mooring.store.remote import RemoteStore
@@ -127,3 +130,11 @@ def test_the_author_is_the_argument_the_environment_or_the_system_user(tmp_path,
 
 def test_a_catalog_shows_where_it_is(tmp_path):
     assert repr(mooring.connect(tmp_path)) == f"Catalog('{tmp_path}')"
+
+
+@pytest.mark.parametrize(
+    ("kind", "opening"),
+    [(namespaces.IcebergNamespace, iceberg), (namespaces.RemoteNamespace, remote)],
+)
+def test_a_server_is_reached_by_the_same_properties_from_lance(kind, opening):
+    assert kind._known == opening.KNOWN | {"author", "read_only"}

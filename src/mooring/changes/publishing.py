@@ -9,22 +9,21 @@ repeats it finds it done, or not begun.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mooring.changes.changed_rows import ChangedKeys, changed_rows
+from mooring.changes.changed_rows import ChangedKeys
 from mooring.changes.objects import find_objects
 from mooring.changes.plan import find_moment
-from mooring.changes.publication import (
-    choose_publication,
-    save_publication,
-    saved_publications,
-)
+from mooring.changes.publication import choose_publication, save_publication
+from mooring.changes.publication_status import find_published
 from mooring.changes.publish_indexes import keep_indexes
 from mooring.changes.publish_landing import PublishLanding
+from mooring.changes.publish_parts import WriteBuckets, divide_buckets
 from mooring.changes.publish_plan import Action, Demand, plan_publish, source_of
+from mooring.changes.publish_report import PublishReport
 from mooring.changes.published_shape import Shape
 from mooring.changes.reading import merge_bucket
 from mooring.clock import RandomIds
@@ -33,139 +32,31 @@ from mooring.errors import (
     ConflictError,
     InvalidInputError,
     InvalidTableStateError,
-    TableNotFoundError,
     UnsupportedError,
 )
 from mooring.identifiers import quote
 from mooring.jobs.address import CatalogAddress, TableAddress
 from mooring.jobs.runner import Threads
 from mooring.jobs.writing import PartWritten, WriteMode, write_parts
-from mooring.tables.fragments import pack
 from mooring.tables.handle import At
-from mooring.tables.publications import (
-    Overtaken,
-    PublishMark,
-    find_standing,
-    list_published,
-)
+from mooring.tables.publications import Overtaken, PublishMark, find_standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from mooring.catalog import Catalog, Name
-    from mooring.changes.changed_rows import BucketChange
     from mooring.changes.definition import Definition
     from mooring.changes.publication import Publication, PublishedIndex
-    from mooring.changes.publish_indexes import IndexDone
     from mooring.changes.publish_plan import PublishPlan
     from mooring.changes.table import ChangeTable
     from mooring.changes.vectors import Vector
     from mooring.jobs.runner import Runner
-    from mooring.tables.draft import Draft
-    from mooring.tables.handle import TableHandle
     from mooring.tables.publications import Standing
 
-__all__ = [
-    "PublicationStatus",
-    "PublishReport",
-    "Published",
-    "plan_publication",
-    "publication_status",
-    "publications",
-    "publish",
-]
+__all__ = ["plan_publication", "publish"]
 
 _ATTEMPTS = 10
-# Of changes and of merged rows a worker should have at least so many.
-_CHANGES_A_PART, _ROWS_A_PART = 20_000, 500_000
 _TASTE = 16
-
-
-@dataclass(frozen=True)
-class PublishReport:
-    """What a publication did.
-
-    Attributes:
-        table: The change table.
-        into: The Lance table.
-        catalog: Its catalog, where that is another one.
-        action: What was done: create, update, append, overwrite or nothing.
-        why: Why all rows were written anew, where they were.
-        position: The position that the Lance table holds now.
-        previous: The one that it held before; None where it held none.
-        version: The version that holds the data.
-        rows: How many rows the version has.
-        rows_written: How many of them were written now.
-        rows_deleted: How many rows were taken away by their keys.
-        buckets: How many buckets were looked at.
-        buckets_in_all: How many there are.
-        indexes: What became of the indexes.
-        seconds: How long it took.
-        is_new: Whether the version was made now.
-    """
-
-    table: str
-    into: str
-    catalog: str | None
-    action: str
-    why: str | None
-    position: int
-    previous: int | None
-    version: int
-    rows: int
-    rows_written: int
-    rows_deleted: int
-    buckets: int
-    buckets_in_all: int
-    indexes: tuple[IndexDone, ...]
-    seconds: float
-    is_new: bool
-
-
-@dataclass(frozen=True)
-class Published:
-    """A version of a Lance table that holds a position.
-
-    Attributes:
-        into: The Lance table.
-        position: The position.
-        version: The version.
-        at_ms: When it was made.
-        by: Who made it.
-    """
-
-    into: str
-    position: int
-    version: int
-    at_ms: int | None
-    by: str | None
-
-
-@dataclass(frozen=True)
-class PublicationStatus:
-    """How far a publication has come.
-
-    Attributes:
-        table: The change table.
-        into: The Lance table.
-        catalog: Its catalog, where that is another one.
-        newest: The change table's newest position.
-        position: The published one; None where none is.
-        version: The version that holds it.
-        at_ms: When it was made.
-        by: Who made it.
-        state: ``current``, ``behind``, ``missing``, or ``changed`` by somebody else.
-    """
-
-    table: str
-    into: str
-    catalog: str | None
-    newest: int
-    position: int | None
-    version: int | None
-    at_ms: int | None
-    by: str | None
-    state: str
 
 
 def publish(
@@ -232,59 +123,6 @@ def plan_publication(
     return _Publishing(table, publication, catalog, position, full=full, force=force).plan()
 
 
-def publications(table: ChangeTable) -> list[Published]:
-    """List the versions of Lance tables that hold a position of a table, the newest first.
-
-    Versions that were cleaned away are not among them.
-    """
-    source = source_of(find_moment(table.catalog, table.id))
-    found: list[Published] = []
-    for one in saved_publications(table):
-        handle = _find(one.open_catalog(table.catalog), one)
-        found += [
-            Published(str(one.target), made.mark.position, made.version, made.at_ms, made.by)
-            for made in (list_published(handle) if handle else [])
-            if made.mark.source == source
-        ]
-    return found
-
-
-def publication_status(table: ChangeTable) -> list[PublicationStatus]:
-    """Tell how far each publication of a table has come."""
-    moment = find_moment(table.catalog, table.id)
-    return [_status(table, one, moment.position) for one in saved_publications(table)]
-
-
-def _status(table: ChangeTable, one: Publication, newest: int) -> PublicationStatus:
-    handle = _find(one.open_catalog(table.catalog), one)
-    standing = None if handle is None else find_standing(handle)
-    made = None if standing is None else standing.published
-    if standing is None or made is None:
-        state = "missing" if standing is None else "changed"
-        return PublicationStatus(
-            str(table.id), str(one.target), one.catalog, newest, None, None, None, None, state
-        )
-    state = "current" if made.mark.position >= newest else "behind"
-    return PublicationStatus(
-        str(table.id),
-        str(one.target),
-        one.catalog,
-        newest,
-        made.mark.position,
-        made.version,
-        made.at_ms,
-        made.by,
-        state if standing.foreign is None else "changed",
-    )
-
-
-def _find(catalog: Catalog, publication: Publication) -> TableHandle | None:
-    try:
-        return catalog.table(publication.target).handle
-    except TableNotFoundError:
-        return None
-
-
 class _Publishing:
     """One publication."""
 
@@ -330,7 +168,7 @@ class _Publishing:
         return Shape.of(self._publication, definition, f"change table {quote(str(self._table.id))}")
 
     def _look(self) -> Standing | None:
-        handle = _find(self._catalog, self._publication)
+        handle = find_published(self._catalog, self._publication)
         return None if handle is None else find_standing(handle)
 
     def run(self, runner: Runner, on_done: Callable[[PartWritten], None] | None) -> PublishReport:
@@ -393,8 +231,8 @@ class _Publishing:
             self._catalog,
             self._publication.target,
             shape.schema,
-            _divide(plan.changes, 4 * runner.workers),
-            work=_Write(address, definition, shape, whole),
+            divide_buckets(plan.changes, 4 * runner.workers),
+            work=WriteBuckets(address, definition, shape, whole),
             runner=runner,
             mode=WriteMode.OVERWRITE if plan.action is Action.OVERWRITE else WriteMode.APPEND,
             on_done=on_done,
@@ -513,67 +351,3 @@ class _Publishing:
             seconds=time.monotonic() - began,
             is_new=is_new,
         )
-
-
-def _divide(changes: Sequence[BucketChange], most: int) -> list[tuple[BucketChange, ...]]:
-    """Divide buckets among workers, but not so far that small files come of it."""
-    if not changes:
-        return []
-    fresh, rows = sum(one.rows for one in changes), sum(one.read.rows for one in changes)
-    parts = max(1, min(most, max(fresh // _CHANGES_A_PART, rows // _ROWS_A_PART), len(changes)))
-    found: list[list[BucketChange]] = [[] for _ in range(parts)]
-    loads = [0] * parts
-    for change in sorted(changes, key=lambda one: one.read.rows, reverse=True):
-        least = loads.index(min(loads))
-        found[least].append(change)
-        loads[least] += change.read.rows
-    return [tuple(part) for part in found if part]
-
-
-@dataclass(frozen=True)
-class _Write:
-    """Merges buckets and writes their rows, wherever it is.
-
-    Attributes:
-        catalog: The change table's catalog.
-        table: What the change table is.
-        shape: What its published rows are.
-        whole: Whether all rows are written, or those of changed keys.
-    """
-
-    catalog: CatalogAddress
-    table: Definition
-    shape: Shape
-    whole: bool
-
-    def __call__(self, draft: Draft, part: tuple[BucketChange, ...]) -> PartWritten:
-        rows = self._rows(part)
-        first = next(rows, None)
-        if first is None:
-            return PartWritten()
-        counted = [0]
-        reader = pa.RecordBatchReader.from_batches(
-            self.shape.schema, _count_rows(first, rows, counted)
-        )
-        fragments = draft.write(reader)
-        return PartWritten(pack(fragments), counted[0])
-
-    def _rows(self, part: tuple[BucketChange, ...]) -> Iterator[pa.RecordBatch]:
-        store = self.catalog.open().metastore.store
-        for change in part:
-            if self.whole:
-                columns = self.shape.reads
-                rows = merge_bucket(store, change.read.pieces, self.table, columns).rows
-            else:
-                rows = changed_rows(store, change, self.table, self.shape.reads)
-            yield from (batch for batch in self.shape.make(rows) if batch.num_rows)
-
-
-def _count_rows(
-    first: pa.RecordBatch, others: Iterator[pa.RecordBatch], counted: list[int]
-) -> Iterator[pa.RecordBatch]:
-    counted[0] += first.num_rows
-    yield first
-    for batch in others:
-        counted[0] += batch.num_rows
-        yield batch

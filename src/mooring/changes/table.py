@@ -14,7 +14,7 @@ from mooring.changes.objects import create_objects, find_objects, require_object
 from mooring.changes.plan import divide, find_moment, plan_read
 from mooring.changes.reading import ReadTask
 from mooring.changes.writing import Batch, write_changes
-from mooring.errors import ConflictError, TableAlreadyExistsError, TableColumnNotFoundError
+from mooring.errors import ConflictError, TableColumnNotFoundError
 from mooring.identifiers import quote
 from mooring.jobs.address import CatalogAddress
 from mooring.jobs.runner import Threads
@@ -22,6 +22,7 @@ from mooring.metastore import DeltaType
 from mooring.metastore.ground import live_namespaces
 from mooring.metastore.lance_table import check_new_table
 from mooring.metastore.trash import require_namespace
+from mooring.namespace.presence import already_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -84,8 +85,7 @@ def create_change_table(
         try:
             create_objects(txn, table, definition, properties or {})
         except ConflictError as exc:
-            msg = f"there is a table {quote(str(table))} already"
-            raise TableAlreadyExistsError(msg) from exc
+            raise already_there(table) from exc
 
     metastore.run(work, message=f"create change table {table}")
     return ChangeTable(catalog, table)

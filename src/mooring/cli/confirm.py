@@ -36,6 +36,18 @@ class Plan:
         output.rows(self.columns, self.rows)
         output.message(f"dry run: would {self.headline}; nothing was changed")
 
+    def is_agreed(self, output: Output, *, yes: bool, dry_run: bool) -> bool:
+        """Whether to go on: never in a dry run, which shows the plan; else once somebody agreed.
+
+        Raises:
+            PermissionDeniedError: nobody did.
+        """
+        if dry_run:
+            self.show(output)
+            return False
+        self.confirm(output, yes=yes)
+        return True
+
     def confirm(self, output: Output, *, yes: bool) -> None:
         """Return once somebody agreed.
 

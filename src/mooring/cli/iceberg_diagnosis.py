@@ -5,11 +5,13 @@ Nothing is written, and a handful of requests is made, however many tables there
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 from mooring.cli.diagnosis import OK, PROBLEM, SKIPPED, WARNING, Finding, probe, reason
-from mooring.errors import MooringError, NotLanceTableError
+from mooring.cli.storage_diagnosis import diagnose_storage
+from mooring.errors import MooringError
 from mooring.iceberg.paths import COMMIT_TRANSACTION, RENAME_TABLE, TABLE
 from mooring.identifiers import ROOT
 
@@ -44,7 +46,6 @@ _OPTIONAL = (
         "only one table is changed at a time",
     ),
 )
-_LOOKED_AT = 20
 
 
 def diagnose_iceberg(catalog: Catalog, *, write_probe: bool) -> Iterator[Finding]:
@@ -69,7 +70,9 @@ def diagnose_iceberg(catalog: Catalog, *, write_probe: bool) -> Iterator[Finding
         yield from _trash(backend)
         where = [ROOT.child(name) for name in namespaces]
         yield from _new_tables(backend, where, write_probe=write_probe)
-        yield from _storage(backend, where)
+        yield diagnose_storage(
+            backend, where, wanted="Lance table", tell=partial(_storage, backend)
+        )
     except MooringError as exc:
         yield Finding("catalog", "readable", "no", PROBLEM, reason(exc))
 
@@ -141,43 +144,11 @@ def _new_tables(
         yield from probe(open_store(place, backend.connection.storage_options), "storage")
 
 
-def _storage(backend: IcebergBackend, namespaces: list[ObjectId]) -> Iterator[Finding]:
-    """Look for the files of one table, as the server hands out its storage."""
-    info = _some_table(backend, namespaces)
-    if info is None:
-        note = "no Lance table was found in the first namespaces"
-        yield Finding("storage", "reachable", None, SKIPPED, note)
-        return
-    from mooring.tables.place import open_place
-
-    try:
-        place = open_place(info.location, info.storage_options)
-        is_there = place.store.list_dir(place.directory).exists
-    except MooringError as exc:
-        yield Finding("storage", "reachable", "no", PROBLEM, reason(exc))
-        return
+def _storage(backend: IcebergBackend, info: TableInfo, is_there: bool) -> Finding:
+    """Word whether the files of a table are reached as the server hands out its storage."""
     handed = backend.connection.storage_options.keys() < info.storage_options.keys()
     note = f"'{info.location}'" + (", as the server hands it out" if handed else "")
     if is_there:
-        yield Finding("storage", "reachable", "yes", OK, note)
-    else:
-        yield Finding(
-            "storage", "reachable", None, WARNING, f"nothing lies in {note} of '{info.id}'"
-        )
-
-
-def _some_table(backend: IcebergBackend, namespaces: list[ObjectId]) -> TableInfo | None:
-    """Return a Lance table with data, where one of the first tables is one."""
-    looked_at = 0
-    for namespace in namespaces[:_LOOKED_AT]:
-        for name in backend.list_tables(namespace, limit=_LOOKED_AT):
-            looked_at += 1
-            if looked_at > _LOOKED_AT:
-                return None
-            try:
-                info = backend.describe_table(namespace.child(name), check_declared=True)
-            except NotLanceTableError:
-                continue
-            if not info.is_only_declared:
-                return info
-    return None
+        return Finding("storage", "reachable", "yes", OK, note)
+    absent = f"nothing lies in {note} of '{info.id}'"
+    return Finding("storage", "reachable", None, WARNING, absent)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.session import parse_pairs
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mooring.cli.output import Output
+    from mooring.cli.output import Output, Row
 
 __all__ = [
     "DESCRIPTION",
@@ -25,7 +26,9 @@ __all__ = [
     "Retention",
     "Unset",
     "gather_properties",
+    "require_updates",
     "show_properties",
+    "tell_set",
 ]
 
 DESCRIPTION, OWNER, LABELS = "description", "owner", "labels"
@@ -101,6 +104,30 @@ def show_properties(output: Output, properties: Mapping[str, str]) -> None:
         output.gap()
         rows = [{"property": key, "value": properties[key]} for key in sorted(properties)]
         output.rows(["property", "value"], rows)
+
+
+def require_updates(updates: Mapping[str, str | None]) -> None:
+    """Refuse a change of nothing.
+
+    Raises:
+        InvalidInputError: no property is named.
+    """
+    if not updates:
+        msg = "nothing to change: give a property with -p KEY=VALUE, or another option"
+        raise InvalidInputError(msg)
+
+
+def tell_set(output: Output, about: Row, shown: str, kept: Mapping[str, str]) -> None:
+    """Tell that properties were changed.
+
+    Args:
+        output: Where to.
+        about: What has them, for programs.
+        shown: The same, for people.
+        kept: All that it has now.
+    """
+    many = how_many(len(kept), "property", "properties")
+    output.change({**about, "result": "set", "properties": kept}, f"{shown} has {many} now")
 
 
 def _join(labels: Sequence[str]) -> str:

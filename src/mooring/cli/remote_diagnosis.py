@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mooring.cli.diagnosis import OK, PROBLEM, SKIPPED, WARNING, Finding, reason
+from mooring.cli.diagnosis import OK, PROBLEM, WARNING, Finding, reason
+from mooring.cli.storage_diagnosis import diagnose_storage
 from mooring.errors import MooringError
 from mooring.identifiers import ROOT
 
@@ -15,14 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mooring.catalog import Catalog
-    from mooring.identifiers import ObjectId
     from mooring.namespace.api import TableInfo
     from mooring.remote.backend import RemoteBackend
     from mooring.remote.settings import RemoteSettings
 
 __all__ = ["diagnose_remote"]
-
-_LOOKED_AT = 20
 
 
 def diagnose_remote(catalog: Catalog) -> Iterator[Finding]:
@@ -51,7 +49,8 @@ def diagnose_remote(catalog: Catalog) -> Iterator[Finding]:
     yield Finding("catalog", "read-only", "yes" if backend.read_only else "no")
     try:
         yield from _tables(backend)
-        yield from _storage(backend, [ROOT, *(ROOT.child(name) for name in namespaces)])
+        where = [ROOT, *(ROOT.child(name) for name in namespaces)]
+        yield diagnose_storage(backend, where, wanted="table with data", tell=_storage)
     except MooringError as exc:
         yield Finding("catalog", "readable", "no", PROBLEM, reason(exc))
 
@@ -73,37 +72,10 @@ def _tables(backend: RemoteBackend) -> Iterator[Finding]:
         yield Finding("tables", "dropped", str(len(backend.list_purgable_tables())))
 
 
-def _storage(backend: RemoteBackend, namespaces: list[ObjectId]) -> Iterator[Finding]:
-    """Look for the files of one table, as the server tells where it lies."""
-    info = _some_table(backend, namespaces)
-    if info is None:
-        note = "no table with data was found in the first namespaces"
-        yield Finding("storage", "reachable", None, SKIPPED, note)
-        return
-    from mooring.tables.place import open_place
-
-    try:
-        place = open_place(info.location, info.storage_options)
-        is_there = place.store.list_dir(place.directory).exists
-    except MooringError as exc:
-        yield Finding("storage", "reachable", "no", PROBLEM, reason(exc))
-        return
+def _storage(info: TableInfo, is_there: bool) -> Finding:
+    """Word whether the files of a table are reached where the server says that it lies."""
+    where = f"'{info.location}' of '{info.id}'"
     if is_there:
-        yield Finding("storage", "reachable", "yes", OK, f"'{info.location}' of '{info.id}'")
-        return
-    note = f"nothing is to be seen from here in '{info.location}' of '{info.id}'"
-    yield Finding("storage", "reachable", "no", PROBLEM, note)
-
-
-def _some_table(backend: RemoteBackend, namespaces: list[ObjectId]) -> TableInfo | None:
-    """Return a table with data, where one of the first tables has any."""
-    looked_at = 0
-    for namespace in namespaces[:_LOOKED_AT]:
-        for name in backend.list_tables(namespace)[:_LOOKED_AT]:
-            looked_at += 1
-            if looked_at > _LOOKED_AT:
-                return None
-            info = backend.describe_table(namespace.child(name), check_declared=True)
-            if info.is_only_declared is not True:
-                return info
-    return None
+        return Finding("storage", "reachable", "yes", OK, where)
+    note = f"nothing is to be seen from here in {where}"
+    return Finding("storage", "reachable", "no", PROBLEM, note)

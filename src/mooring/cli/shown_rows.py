@@ -7,6 +7,8 @@ import sys
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -74,4 +76,4 @@ def write_rows(output: Output, reader: pa.RecordBatchReader, file: str, kind: st
 
 def count_rows(count: int) -> str:
     """Say how many rows."""
-    return "1 row" if count == 1 else f"{count:,} rows"
+    return how_many(count, "row")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mooring.directory.decisions import State
+from mooring.directory.decisions import UNDO_RENAME, State
 from mooring.directory.layout import table_dir
 from mooring.errors import (
     ConcurrentModificationError,
@@ -158,7 +158,7 @@ class VersionCommits:
         chain = self._chains.advance(
             view.chain,
             State.DELETED,
-            action="undo rename",
+            action=UNDO_RENAME,
             deleted_at_ms=deleted_at_ms,
             ttl_ms=ttl_ms,
             consumed=view.marks,

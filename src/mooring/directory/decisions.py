@@ -12,7 +12,18 @@ import msgspec
 
 from mooring.errors import CatalogFormatError, UnreadableError
 
-__all__ = ["Decision", "Hint", "State", "clamp_ms", "decode_decision", "encode_decision"]
+__all__ = [
+    "UNDO_RENAME",
+    "Decision",
+    "Hint",
+    "State",
+    "clamp_ms",
+    "decode_decision",
+    "encode_decision",
+]
+
+# The action of a decision that gives a table its name back.
+UNDO_RENAME = "undo rename"
 
 # A hint gives a number nine digits in base 36: three thousand years of milliseconds.
 _LARGEST_MS = 36**9 - 1

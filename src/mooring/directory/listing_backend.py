@@ -5,7 +5,6 @@ Spec: directory-namespace, "V1: Directory Listing".
 
 from __future__ import annotations
 
-import unicodedata
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,27 +13,24 @@ from mooring.directory.chain import Chains
 from mooring.directory.commits import VersionCommits
 from mooring.directory.creation import Creation
 from mooring.directory.decisions import Hint, State
-from mooring.directory.layout import (
-    check_table_name,
-    parse_state_file,
-    reserved_marker_path,
-    table_dir,
-)
+from mooring.directory.layout import parse_state_file, reserved_marker_path, table_dir
 from mooring.directory.lifecycle import Lifecycle
 from mooring.directory.listing import scan_tables
 from mooring.directory.markers import Reservation
-from mooring.directory.past import in_order
+from mooring.directory.one_level import (
+    name_of,
+    new_name,
+    no_namespaces,
+    no_renames,
+    refuse_properties,
+    require_own_location,
+    require_root,
+)
+from mooring.directory.past import decisions_about, in_order, writes_to
 from mooring.directory.purge import Purge
 from mooring.directory.versioned import Versioned
-from mooring.errors import (
-    ConcurrentModificationError,
-    InvalidInputError,
-    NamespaceNotFoundError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
-    UnsupportedError,
-)
-from mooring.identifiers import ROOT, check_composed, quote
+from mooring.errors import ConcurrentModificationError, InvalidInputError, TableAlreadyExistsError
+from mooring.identifiers import ROOT
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo, Ttl
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED
@@ -112,7 +108,7 @@ class ListingBackend(Versioned):
     ) -> list[str]:
         """Name the child namespaces: there are none."""
         del after, limit
-        self._require_root(parent)
+        require_root(parent)
         return []
 
     def create_namespace(
@@ -123,15 +119,14 @@ class ListingBackend(Versioned):
     ) -> Mapping[str, str]:
         """Refuse: a plain directory has the root only."""
         del properties, mode
-        raise _no_namespaces(namespace)
+        raise no_namespaces(namespace)
 
     def update_namespace(
         self, namespace: ObjectId, updates: Mapping[str, str | None]
     ) -> Mapping[str, str]:
         """Refuse: a plain directory keeps no properties."""
-        self._require_root(namespace)
-        if updates:
-            raise _no_properties()
+        require_root(namespace)
+        refuse_properties(updates)
         return {}
 
     def drop_namespace(
@@ -139,15 +134,15 @@ class ListingBackend(Versioned):
     ) -> Mapping[str, str]:
         """Refuse: a plain directory has the root only."""
         del cascade, ttl
-        raise _no_namespaces(namespace)
+        raise no_namespaces(namespace)
 
     def undrop_namespace(self, namespace: ObjectId) -> int:
         """Refuse: a plain directory has the root only."""
-        raise _no_namespaces(namespace)
+        raise no_namespaces(namespace)
 
     def describe_namespace(self, namespace: ObjectId) -> Mapping[str, str]:
         """Return the root's properties."""
-        self._require_root(namespace)
+        require_root(namespace)
         return {}
 
     # -- reading -----------------------------------------------------------------------------
@@ -164,7 +159,7 @@ class ListingBackend(Versioned):
 
         Leaving out declared tables takes a look at each, for only its files tell.
         """
-        self._require_root(namespace)
+        require_root(namespace)
         is_wanted = None if include_declared else self._commits.is_written
         return cut(self.scan().live, after, limit, is_wanted)
 
@@ -184,14 +179,13 @@ class ListingBackend(Versioned):
 
     def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
         """Locate all live tables, sorted; only those with decisions are looked at closely."""
-        self._require_root(within)
+        require_root(within)
         files = self.store.list_dir("").files
         decided = {found.name for file in files if (found := parse_state_file(file))}
         infos = []
         for name in self.scan().live:
             is_protected = name in decided and self.view(name).is_protected
-            properties = {PROTECTED: "true"} if is_protected else {}
-            infos.append(self._info(ROOT.child(name), properties=properties))
+            infos.append(self._info(ROOT.child(name), is_protected=is_protected))
         return infos
 
     def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
@@ -221,7 +215,7 @@ class ListingBackend(Versioned):
 
     def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
         """Locate a live table."""
-        view = self._life.view(self._name_of(table))
+        view = self._life.view(name_of(table, self.store))
         return self.describe_viewed(table, view, check_declared=check_declared)
 
     def describe_viewed(
@@ -234,12 +228,11 @@ class ListingBackend(Versioned):
         """
         view.require_live(self.home.clock)
         declared = not self._commits.is_written(view.name) if check_declared else None
-        properties = {PROTECTED: "true"} if view.is_protected else {}
-        return self._info(table, is_only_declared=declared, properties=properties)
+        return self._info(table, is_only_declared=declared, is_protected=view.is_protected)
 
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
-        view = self._life.view(self._name_of(table))
+        view = self._life.view(name_of(table, self.store))
         match view.state:
             case State.LIVE:
                 return Exists()
@@ -269,23 +262,15 @@ class ListingBackend(Versioned):
 
         Decisions come from its chain, what was written to it from its versions.
         """
-        name = self._name_of(table)
-        changes = [
-            Change(said.action, said.state.value, said.by, said.at_ms, said.version)
-            for link in self._chains.history(name)
-            if (said := link.decision)
-        ]
-        return in_order([*changes, *self._told_by_files(name)])
+        name = name_of(table, self.store)
+        return in_order([*decisions_about(name, self._chains), *self._told_by_files(name)])
 
     def _told_by_files(self, name: str) -> list[Change]:
         told = []
         if reservation := Reservation.decode(self.store.get(reserved_marker_path(name))):
             told.append(Change("declare", "live", reservation.by, reservation.at_ms))
         if self._commits.is_written(name):
-            told += [
-                Change("write", "live", write.by, write.at_ms, write.version)
-                for write in self.home.open_tables().writes(table_dir(name))
-            ]
+            told += writes_to(table_dir(name), self.home.open_tables())
         return told
 
     # -- making tables -------------------------------------------------------------------------
@@ -297,10 +282,9 @@ class ListingBackend(Versioned):
         properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Reserve a name without data."""
-        _refuse_properties(properties)
-        name = self._new_name(table)
-        if location is not None:
-            self._require_own_location(name, location)
+        refuse_properties(properties)
+        name = new_name(table, self.store)
+        require_own_location(name, location)
         self.home.prepare(creates=True)
         self._creation.declare(name)
         return self._info(table, is_only_declared=True)
@@ -313,8 +297,8 @@ class ListingBackend(Versioned):
         properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Create a table with data, also over a dropped or purged one."""
-        _refuse_properties(properties)
-        name = self._new_name(table)
+        refuse_properties(properties)
+        name = new_name(table, self.store)
         self.home.prepare(creates=True)
         if mode is CreateMode.OVERWRITE:
             return self._info(table, version=self._creation.overwrite(name, rows))
@@ -336,10 +320,9 @@ class ListingBackend(Versioned):
         properties: Mapping[str, str] | None = None,
     ) -> TableInfo:
         """Bring a deregistered table back; a table of a directory lies where its name says."""
-        _refuse_properties(properties)
-        name = self._new_name(table)
-        if location is not None:
-            self._require_own_location(name, location)
+        refuse_properties(properties)
+        name = new_name(table, self.store)
+        require_own_location(name, location)
         self.home.prepare()
         if mode is CreateMode.OVERWRITE and self._life.view(name).state is State.LIVE:
             return self._info(table)
@@ -350,7 +333,7 @@ class ListingBackend(Versioned):
 
     def deregister_table(self, table: ObjectId) -> TableInfo:
         """Forget a live table's name and keep its bytes."""
-        name = self._name_of(table)
+        name = name_of(table, self.store)
         self.home.prepare()
         self._life.deregister(name)
         return self._info(table)
@@ -361,15 +344,11 @@ class ListingBackend(Versioned):
         Raises:
             UnsupportedError: always.
         """
-        msg = (
-            f"table {quote(table.name)} cannot become {quote(new.name)}: in a plain directory the"
-            " name is the location, and no store moves a directory in one step"
-        )
-        raise UnsupportedError(msg)
+        raise no_renames(table, new)
 
     def drop_table(self, table: ObjectId, ttl: Ttl | None = None) -> TableInfo:
         """Hide a live table, reversibly."""
-        name = self._name_of(table)
+        name = name_of(table, self.store)
         self.home.prepare()
         if ttl is None:
             ttl = Ttl(self.home.reload_settings().default_ttl_ms)
@@ -378,7 +357,7 @@ class ListingBackend(Versioned):
 
     def undrop_table(self, table: ObjectId, new: ObjectId | None = None) -> TableInfo:
         """Make a dropped table live again, under its own name."""
-        name = self._name_of(table)
+        name = name_of(table, self.store)
         if new is not None and new != table:
             return self.rename_table(table, new)
         self.home.prepare()
@@ -388,13 +367,12 @@ class ListingBackend(Versioned):
     def update_table(self, table: ObjectId, updates: Mapping[str, str | None]) -> Mapping[str, str]:
         """Refuse: a plain directory keeps no properties."""
         self.describe_table(table)
-        if updates:
-            raise _no_properties()
+        refuse_properties(updates)
         return {}
 
     def protect_table(self, table: ObjectId, *, protected: bool = True) -> None:
         """Make drops of a table refuse, or allow them again."""
-        name = self._name_of(table)
+        name = name_of(table, self.store)
         self.home.prepare()
         self._life.protect(name, protected=protected)
 
@@ -430,7 +408,7 @@ class ListingBackend(Versioned):
     def _purge_one(
         self, table: ObjectId, progress: PurgeProgress | None, over_at_ms: int | None = None
     ) -> None:
-        name = self._name_of(table)
+        name = name_of(table, self.store)
         self.home.prepare()
 
         def report(files: int, size_bytes: int) -> None:
@@ -497,62 +475,19 @@ class ListingBackend(Versioned):
     def _is_written_and_live(self, name: str) -> bool:
         return self._life.view(name).state is State.LIVE and self._commits.is_written(name)
 
-    def _name_of(self, table: ObjectId) -> str:
-        """Return the name of a table that may exist."""
-        if table.level != 1:
-            msg = (
-                f"there is no table {quote(str(table))}: a plain directory is a 1-level namespace"
-                f" and this identifier has {table.level}"
-            )
-            raise TableNotFoundError(msg)
-        check_table_name(table.name)
-        if not unicodedata.is_normalized("NFC", table.name):
-            self._require_composed_or_there(table.name)
-        return table.name
-
-    def _require_composed_or_there(self, name: str) -> None:
-        """Refuse a decomposed name, unless another program made a table of it."""
-        if not self.store.list_dir(table_dir(name)).exists:
-            check_composed(name)
-
-    def _new_name(self, table: ObjectId) -> str:
-        """Return the name of a table that is to be made."""
-        if table.is_root:
-            msg = "a table needs a name"
-            raise InvalidInputError(msg)
-        self._require_root(table.parent)
-        return self._name_of(table)
-
-    def _require_root(self, namespace: ObjectId) -> None:
-        if not namespace.is_root:
-            msg = (
-                f"there is no namespace {quote(str(namespace))}: a plain directory is a 1-level"
-                " namespace, with tables only"
-            )
-            raise NamespaceNotFoundError(msg)
-
-    def _require_own_location(self, name: str, location: str) -> None:
-        own = table_dir(name)
-        if location != own:
-            msg = (
-                f"{quote(location)} cannot be the location of table {quote(name)}: in a plain"
-                f" directory it lies in {quote(own)}, relative to the root"
-            )
-            raise InvalidInputError(msg)
-
     def _info(
         self,
         table: ObjectId,
         *,
         is_only_declared: bool | None = None,
         version: int | None = None,
-        properties: Mapping[str, str] | None = None,
+        is_protected: bool = False,
     ) -> TableInfo:
         return TableInfo(
             id=table,
             location=self.store.location(table_dir(table.name)),
             storage_options=self.store.options,
-            properties=properties or {},
+            properties={PROTECTED: "true"} if is_protected else {},
             is_only_declared=is_only_declared,
             version=version,
         )
@@ -560,24 +495,3 @@ class ListingBackend(Versioned):
 
 def _expiry(deleted_at_ms: int, ttl_ms: int | None) -> int | None:
     return None if ttl_ms is None else deleted_at_ms + ttl_ms
-
-
-def _refuse_properties(properties: Mapping[str, str] | None) -> None:
-    if properties:
-        raise _no_properties()
-
-
-def _no_properties() -> UnsupportedError:
-    msg = (
-        "a plain directory keeps no properties: leave them out, or open the catalog with its"
-        " manifest"
-    )
-    return UnsupportedError(msg)
-
-
-def _no_namespaces(namespace: ObjectId) -> UnsupportedError:
-    msg = (
-        f"there can be no namespace {quote(str(namespace))}: a plain directory is a 1-level"
-        " namespace, with tables only; open the catalog with its manifest for namespaces"
-    )
-    return UnsupportedError(msg)

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from mooring.clock import IdSource
     from mooring.tables.manifest import ManifestRow
 
-__all__ = ["is_by_hash", "looks_by_hash", "new_location"]
+__all__ = ["any_by_hash", "is_by_hash", "looks_by_hash", "new_location"]
 
 _HASH_DIGITS = 8
 _BY_HASH = re.compile(rf"[0-9a-f]{{{_HASH_DIGITS}}}_")
+_ANY_BY_HASH = re.compile(f"\t{_BY_HASH.pattern}")
 _MAX_FILE_NAME_BYTES = 255
 
 
@@ -43,6 +44,11 @@ def new_location(object_id: str, ids: IdSource) -> str:
 def looks_by_hash(name: str) -> bool:
     """Whether a name begins as a directory that was chosen for a table."""
     return _BY_HASH.match(name) is not None
+
+
+def any_by_hash(names: list[str]) -> bool:
+    """Whether any of these names begins so; one look at all of them is faster than one at each."""
+    return _ANY_BY_HASH.search("\t".join(["", *names])) is not None
 
 
 def is_by_hash(row: ManifestRow) -> bool:

@@ -9,41 +9,32 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from mooring.clock import format_duration
 from mooring.directory.decisions import Hint, State
+from mooring.directory.dropped import Dropped
 from mooring.directory.entries import (
-    TRASH,
     is_dropped,
     is_namespace,
     is_table,
     object_id_of,
     properties_of,
 )
-from mooring.directory.layout import check_table_name
-from mooring.directory.manifest import MANIFEST_DIR, Manifest
+from mooring.directory.manifest import MANIFEST_DIR
+from mooring.directory.manifest_opening import open_manifest
 from mooring.directory.namespaces import Namespaces
-from mooring.directory.past import in_order
+from mooring.directory.past import in_order, writes_to
 from mooring.directory.registry import Registry
-from mooring.directory.shared_manifest import SharedManifest
+from mooring.directory.row_keys import key_of, new_key
 from mooring.directory.sweeping import Sweep
 from mooring.directory.trash import Trash, nearest_retention, require_unprotected
 from mooring.directory.versioned import Versioned
-from mooring.errors import (
-    ConcurrentModificationError,
-    InvalidInputError,
-    InvalidNameError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
-)
-from mooring.hints import suggest
-from mooring.identifiers import DELIMITER, ROOT, check_composed, check_name, quote
+from mooring.errors import ConcurrentModificationError, InvalidInputError, TableAlreadyExistsError
+from mooring.identifiers import DELIMITER, ROOT
 from mooring.namespace.api import Change, CreateMode, PurgeReport, TableInfo
-from mooring.namespace.locations import is_outside
+from mooring.namespace.locations import is_outside, refuse_location, require_location
 from mooring.namespace.paging import cut
 from mooring.namespace.properties import PROTECTED, RETENTION, check_properties
 from mooring.namespace.purging import purge_each
-from mooring.namespace.states import Exists, NotFound, SoftDeleted
-from mooring.store.turns import take_turn
+from mooring.namespace.states import Exists
 from mooring.tables.manifest import NAMESPACE, TABLE
 from mooring.tables.versions import newest_version
 
@@ -53,16 +44,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from mooring.directory.draft import Draft
-    from mooring.directory.entries import DroppedRow
+    from mooring.directory.manifest import Manifest
     from mooring.directory.sweeping import Orphan
+    from mooring.errors import TableNotFoundError
     from mooring.identifiers import ObjectId
     from mooring.namespace.api import PurgeProgress, Ttl
     from mooring.namespace.home import Home
     from mooring.namespace.settings import Settings
-    from mooring.namespace.states import DroppedTable, TableStatus
-    from mooring.tables.manifest import ManifestRow, ManifestTable
+    from mooring.namespace.states import DroppedTable, NotFound, SoftDeleted, TableStatus
+    from mooring.tables.manifest import ManifestRow
 
-__all__ = ["ManifestBackend", "key_of", "new_key", "open_manifest", "open_shared"]
+__all__ = ["ManifestBackend"]
 
 
 class ManifestBackend(Versioned):
@@ -100,6 +92,7 @@ class ManifestBackend(Versioned):
             author=home.author,
             keeps=keeps or (lambda _location: False),
         )
+        self._dropped = Dropped(self.manifest, self._trash, home.clock, self._is_live)
         self._sweep = Sweep(home.store, self.manifest, clock=home.clock, ids=home.ids)
         self._registry = Registry(
             home.store,
@@ -206,7 +199,7 @@ class ManifestBackend(Versioned):
     def states(self) -> list[tuple[ObjectId, Hint]]:
         """Tell what every table is, live or not, sorted."""
         found = [(table, Hint(State.LIVE)) for table in self.list_all_tables()]
-        found += [_tell(row) for row in self._trash.rows() if is_table(row.row)]
+        found += self._dropped.tables()
         return sorted(found, key=lambda told: told[0])
 
     def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
@@ -229,12 +222,7 @@ class ManifestBackend(Versioned):
 
     def dropped_namespaces(self) -> list[tuple[ObjectId, Hint]]:
         """List the namespaces in the trash, sorted; one that went with another is left out."""
-        found = [
-            _tell(row)
-            for row in self._trash.rows()
-            if is_namespace(row.row) and row.record.top == row.object_id
-        ]
-        return sorted(found, key=lambda told: told[0])
+        return self._dropped.namespaces()
 
     def unrecorded_tables(self) -> list[ObjectId]:
         """Name the live tables that the manifest lacks: there are no others."""
@@ -264,22 +252,21 @@ class ManifestBackend(Versioned):
 
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
-        return Exists() if self.find(table) is not None else self.trash_status(table)
+        return Exists() if self._is_live(table) else self.status_beside(table)
+
+    def status_beside(
+        self, table: ObjectId, is_live: Callable[[ManifestRow | None], bool] = is_table
+    ) -> TableStatus:
+        """Tell the same by a row and the trash of one version."""
+        return self._dropped.status_beside(table, is_live)
 
     def trash_status(self, table: ObjectId) -> SoftDeleted | NotFound:
         """Tell whether a dropped table of an identifier can come back."""
-        dropped = self._trash.newest_of(key_of(table))
-        if dropped is None:
-            return NotFound()
-        return SoftDeleted(dropped.record.deleted_at_ms, dropped.expires_at_ms)
+        return self._dropped.status(table)
 
     def list_purgable_tables(self, deleted_before_ms: int | None = None) -> list[DroppedTable]:
         """List the trash."""
-        return [
-            table
-            for table in sorted(self._trash.tables(), key=lambda table: table.id)
-            if deleted_before_ms is None or table.deleted_at_ms < deleted_before_ms
-        ]
+        return self._dropped.list_tables(deleted_before_ms)
 
     def table_history(self, table: ObjectId) -> list[Change]:
         """Tell what is known of a table's past: its drops, and who wrote its versions."""
@@ -292,10 +279,7 @@ class ManifestBackend(Versioned):
         for found in [row, *(drop.row for drop in drops)]:
             location = found.location if found else None
             if location and not is_outside(location):
-                changes += [
-                    Change("write", "live", write.by, write.at_ms, write.version)
-                    for write in self.home.open_tables().writes(location)
-                ]
+                changes += writes_to(location, self.home.open_tables())
         return in_order(changes)
 
     # -- making tables -------------------------------------------------------------------------
@@ -309,10 +293,7 @@ class ManifestBackend(Versioned):
         """Reserve an identifier without data."""
         key = new_key(table, "table")
         check_properties(properties or {})
-        if location is not None:
-            # A directory that is used twice could be deleted by a purge that slept.
-            msg = f"the location of table {quote(key)} is chosen by the catalog: leave it out"
-            raise InvalidInputError(msg)
+        refuse_location(table, location)
         self.home.prepare(creates=True)
         row = self._registry.declare(key, properties=properties, check=self._check_table)
         return self.info(row, is_only_declared=True)
@@ -358,13 +339,11 @@ class ManifestBackend(Versioned):
         """Give an identifier to a table that lies in storage already."""
         key = new_key(table, "table")
         check_properties(properties or {})
-        if not location:
-            msg = f"to register table {quote(key)}, say where it lies, relative to the root"
-            raise InvalidInputError(msg)
+        place = require_location(table, location)
         self.home.prepare()
         row = self._registry.register(
             key,
-            location,
+            place,
             allowed=self.home.reload_settings().allowed_locations,
             properties=properties,
             mode=mode,
@@ -426,21 +405,7 @@ class ManifestBackend(Versioned):
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
         """Delete the bytes of every dropped table of an identifier, expired or not."""
         self.home.prepare()
-        key = key_of(table)
-        found = self._dropped_tables(key)
-        if not found:
-            why = "is live: only a dropped table can be purged" if self.find(table) else None
-            msg = f"table {quote(key)} {why}" if why else f"nothing dropped is named {quote(key)}"
-            raise TableNotFoundError(msg)
-        # One that came back and was dropped again meanwhile is another drop.
-        while found and not self._purge(found, progress):
-            if self._are_back(found):
-                msg = f"table {quote(key)} came back before it could be purged"
-                raise ConcurrentModificationError(msg)
-            found = self._dropped_tables(key)
-
-    def _dropped_tables(self, key: str) -> list[DroppedRow]:
-        return [row for row in self._trash.rows() if row.object_id == key and is_table(row.row)]
+        self._dropped.purge(table, progress)
 
     def purge_tables(
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
@@ -448,9 +413,7 @@ class ManifestBackend(Versioned):
         """Purge exactly these tables, or all that are expired."""
         self.home.prepare()
         if tables is None:
-            now_ms = self.home.clock.now_ms()
-            expired = [row for row in self._trash.rows() if _is_over(row, now_ms)]
-            return PurgeReport([*self._purge(expired, progress)], {})
+            return PurgeReport(self._dropped.purge_over(progress), {})
         return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
@@ -458,32 +421,7 @@ class ManifestBackend(Versioned):
     ) -> PurgeReport:
         """Purge those drops of these tables whose time is over, or whose purge was cut off."""
         self.home.prepare()
-        now_ms = self.home.clock.now_ms()
-        wanted = set(map(key_of, tables))
-        rows = [
-            row
-            for row in self._trash.rows()
-            if row.object_id in wanted and is_table(row.row) and _is_over(row, now_ms)
-        ]
-        return PurgeReport(self._purge(rows, progress), {})
-
-    def _purge(self, rows: list[DroppedRow], progress: PurgeProgress | None) -> list[ObjectId]:
-        def report(key: str, files: int, size_bytes: int) -> None:
-            if progress:
-                progress(object_id_of(key), files, size_bytes)
-
-        if not rows:
-            return []
-        purged = self._trash.purge([row.key for row in rows], report)
-        return [object_id_of(row.object_id) for row in purged if is_table(row.row)]
-
-    def _are_back(self, rows: list[DroppedRow]) -> bool:
-        """Whether what was in the trash left it by an undrop, and not by another's purge."""
-        locations = {row.row.location for row in rows}
-        with self.manifest.reading() as draft:
-            return any(
-                row.location in locations and not is_dropped(row.object_id) for row in draft.rows()
-            )
+        return PurgeReport(self._dropped.purge_over(progress, tables), {})
 
     # -- the catalog itself --------------------------------------------------------------------
 
@@ -549,83 +487,14 @@ class ManifestBackend(Versioned):
     def _list(self, parent: ObjectId, kind: str, after: str | None, limit: int | None) -> list[str]:
         return self.manifest.names(key_of(parent), kind, after, limit)
 
+    def _is_live(self, table: ObjectId) -> bool:
+        return self.find(table) is not None
+
     def _require_live(self, table: ObjectId) -> None:
         """Refuse, with what happened to it, a table that is not live."""
-        if self.find(table) is None:
+        if not self._is_live(table):
             raise self.why_not_live(table)
 
     def why_not_live(self, table: ObjectId) -> TableNotFoundError:
         """Word what happened to a table that is not live."""
-        shown = quote(str(table))
-        dropped = self._trash.newest_of(key_of(table))
-        if dropped is None:
-            return TableNotFoundError(f"there is no table {shown}")
-        ago = format_duration(self.home.clock.now_ms() - dropped.record.deleted_at_ms)
-        undo = f'bring it back with "{suggest("table undrop", str(table))}"'
-        top = dropped.record.top
-        if top != dropped.object_id:
-            undo = f'bring it back with "{suggest("namespace undrop", top)}"'
-            return TableNotFoundError(
-                f"table {shown} was dropped {ago} ago with namespace {quote(top)}; {undo}"
-            )
-        return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
-
-
-def open_manifest(home: Home) -> Manifest:
-    """Open the manifest of a place, for one client."""
-    return Manifest(open_shared(home), home.author)
-
-
-def open_shared(home: Home) -> SharedManifest:
-    """Open the manifest of a place, for any number of clients."""
-
-    def open_table() -> ManifestTable:
-        from mooring.tables.lance_manifest import LanceManifest  # imports lance
-
-        return LanceManifest(home.store, MANIFEST_DIR)
-
-    where = home.store.location("")
-    return SharedManifest(home.store, open_table, turn=lambda: take_turn(where))
-
-
-def key_of(object_id: ObjectId) -> str:
-    """Return the identifier of an object's row.
-
-    Raises:
-        InvalidNameError: a name holds the delimiter, or is the trash's.
-    """
-    for name in object_id.names:
-        check_name(name)
-    key = object_id.format()
-    if object_id.names[:1] == (TRASH,):
-        msg = f"{quote(TRASH)} cannot be a name: dropped objects are kept under it"
-        raise InvalidNameError(msg)
-    return key
-
-
-def new_key(object_id: ObjectId, what: str) -> str:
-    """Return the identifier of a new object's row.
-
-    Raises:
-        InvalidInputError: it is the root's.
-        InvalidNameError: it cannot be a new name.
-    """
-    if object_id.is_root:
-        msg = f"a {what} needs a name"
-        raise InvalidInputError(msg)
-    check_composed(object_id.name)
-    if what == "table" and object_id.level == 1:
-        check_table_name(object_id.name)  # a directory may have to bear it
-    return key_of(object_id)
-
-
-def _tell(row: DroppedRow) -> tuple[ObjectId, Hint]:
-    """Tell whose row of the trash it is, and what its owner is."""
-    state = State.PURGING if row.record.purging else State.DELETED
-    hint = Hint(state, row.record.deleted_at_ms, row.record.ttl_ms)
-    return object_id_of(row.object_id), hint
-
-
-def _is_over(row: DroppedRow, now_ms: int) -> bool:
-    """Whether a row's time in the trash is over; a purge that was cut off is to be finished."""
-    return row.record.purging or (row.expires_at_ms is not None and row.expires_at_ms <= now_ms)
+        return self._dropped.why_not_live(table)

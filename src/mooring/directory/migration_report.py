@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mooring.amounts import how_many
 from mooring.directory.decisions import State
 from mooring.directory.layout import table_dir
 from mooring.hints import suggest
@@ -103,10 +104,10 @@ class MigrationReport:
     def advice(self) -> str:
         """What remains, and what can be done now."""
         if self.to_do:
-            changes = _count(len(self.to_do), "row")
+            changes = how_many(len(self.to_do), "row")
             return f"{changes} of the manifest are to be added or mended: run the migration"
         if self.blocked:
-            tables = _count(len(self.blocked), "live table")
+            tables = how_many(len(self.blocked), "live table")
             return (
                 f"{tables} cannot be found by the manifest alone: settle what is said about each,"
                 " and keep listing directories until then"
@@ -115,10 +116,6 @@ class MigrationReport:
             "the manifest names every live table: to use it alone, open the catalog with"
             " dir_listing_enabled=false, on the command line with --no-listing"
         )
-
-
-def _count(number: int, thing: str) -> str:
-    return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def skip(name: str, reason: Reason) -> Skipped:

@@ -10,14 +10,34 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from mooring.namespace.api import Change
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mooring.namespace.api import Change
+    from mooring.directory.chain import Chains
+    from mooring.tables.api import TableFiles
 
-__all__ = ["in_order"]
+__all__ = ["decisions_about", "in_order", "writes_to"]
 
 _WRITE = "write"
+
+
+def decisions_about(name: str, chains: Chains) -> list[Change]:
+    """Tell what was decided about a table of a directory."""
+    return [
+        Change(said.action, said.state.value, said.by, said.at_ms, said.version)
+        for link in chains.history(name)
+        if (said := link.decision)
+    ]
+
+
+def writes_to(location: str, tables: TableFiles) -> list[Change]:
+    """Tell who wrote the versions of a table below the root, as far as they are known."""
+    return [
+        Change(_WRITE, "live", write.by, write.at_ms, write.version)
+        for write in tables.writes(location)
+    ]
 
 
 def in_order(changes: Iterable[Change]) -> list[Change]:

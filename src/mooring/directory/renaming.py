@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mooring.directory.commits import being_renamed
-from mooring.directory.decisions import State
+from mooring.directory.decisions import UNDO_RENAME, State
 from mooring.directory.entries import (
     RenameIntent,
     intent_of,
@@ -57,10 +57,7 @@ if TYPE_CHECKING:
     from mooring.namespace.home import Home
     from mooring.tables.manifest import ManifestRow
 
-__all__ = ["UNDO_RENAME", "Renaming", "is_moving"]
-
-# The action of a decision that gives a table its name back.
-UNDO_RENAME = "undo rename"
+__all__ = ["Renaming", "is_moving"]
 
 
 def is_moving(row: ManifestRow | None, view: TableView) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from mooring.directory.manifest import Manifest
-from mooring.directory.manifest_backend import open_shared
+from mooring.directory.manifest_opening import open_shared
 
 if TYPE_CHECKING:
     from mooring.directory.shared_manifest import SharedManifest

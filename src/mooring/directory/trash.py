@@ -144,8 +144,15 @@ class Trash:
 
     def newest_of(self, table: str) -> DroppedRow | None:
         """Return the newest drop of a table's name that can come back."""
+        return self.look(table)[1]
+
+    def look(self, table: str) -> tuple[ManifestRow | None, DroppedRow | None]:
+        """Return the row of a name, and its newest drop that can come back.
+
+        Both are of one version: what comes back meanwhile is never in neither.
+        """
         with self._manifest.reading() as draft:
-            return _newest(draft, table, TABLE)
+            return draft.get(table), _newest(draft, table, TABLE)
 
     def tables(self) -> list[DroppedTable]:
         """List the dropped tables that can come back."""

@@ -9,21 +9,16 @@ Spec: objects-and-relationships, "Table Version".
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
-from mooring.errors import (
-    InvalidInputError,
-    ServiceUnavailableError,
-    TableBranchNotFoundError,
-    TableNotFoundError,
-    TableVersionNotFoundError,
-    UnknownOutcomeError,
-    UnsupportedError,
-)
+from mooring.errors import UnknownOutcomeError, UnsupportedError
 from mooring.identifiers import quote
-from mooring.namespace.api import CreateVersion, Declare, DeleteVersionRecords, Deregister
+from mooring.namespace.batches import do_alone, require_operations
 from mooring.namespace.home import AtHome
+from mooring.namespace.table_operations import CreateVersion
+from mooring.namespace.unsettled import never_told
+from mooring.namespace.version_files import VersionFiles
 from mooring.tables.place import Place, open_place
 from mooring.tables.records import VersionRecords
 from mooring.tables.reference_names import branch_of
@@ -32,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mooring.identifiers import ObjectId
-    from mooring.namespace.api import Outcome, TableInfo, TableOperation
+    from mooring.namespace.api import Backend, TableInfo
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["Versioned"]
@@ -85,11 +81,7 @@ class Versioned(AtHome, ABC):
         known: TableInfo | None = None,
     ) -> list[VersionRecord]:
         """Return the versions of a table, the newest first."""
-        info = known or self.describe_table(table)
-        found = self._records(info, branch).newest_first(limit)
-        if branch and branch_of(branch) and not found:
-            raise _no_branch(table, branch)
-        return found
+        return self._files(table, known or self.describe_table(table), branch).newest_first(limit)
 
     def describe_table_version(
         self, table: ObjectId, version: int, *, branch: str | None = None
@@ -103,16 +95,9 @@ class Versioned(AtHome, ABC):
                 the same rows again.
         """
         info = self.describe_table(table)
-        if (info.location, branch, version) in self.home.unsettled:
-            msg = f"whether version {version} of table {quote(str(table))} was made is not known"
-            raise UnknownOutcomeError(msg)
-        records = self._records(info, branch)
-        try:
-            return records.describe(version)
-        except TableVersionNotFoundError:
-            if branch and not records.newest_first(1):
-                raise _no_branch(table, branch) from None
-            raise
+        if (info.location, branch_of(branch), version) in self.home.unsettled:
+            raise never_told(table, version)
+        return self._files(table, info, branch).describe(version)
 
     def create_table_version(
         self,
@@ -127,25 +112,19 @@ class Versioned(AtHome, ABC):
         """Make a manifest that was written a version of a table."""
         self.home.prepare()
         info = known or self.describe_table(table)
-        try:
-            record = self._records(info, branch).create(version, manifest_path, metadata)
-        except UnknownOutcomeError:
-            self.home.unsettled.add((info.location, branch, version))
-            raise
-        except InvalidInputError:
-            # A manifest that is not there may have gone with the table.
-            self._confirm(table, info, version)
-            raise
-        try:
+        wanted = CreateVersion(table, version, manifest_path, branch, metadata)
+
+        def is_there() -> bool:
             if branch_of(branch):
                 # A rename seals main before it looks for branches: one of the two sees the other.
                 self._place(info).require_unsealed(f"table {quote(str(table))}")
-            self._confirm(table, info, version)
-        except ServiceUnavailableError as exc:
-            self.home.unsettled.add((info.location, branch, version))
-            msg = f"version {version} of table {quote(str(table))} was written, and whether the"
-            raise UnknownOutcomeError(f"{msg} table is still there was not told: {exc}") from exc
-        return record
+            return self.describe_table(table).location == info.location
+
+        try:
+            return self._files(table, info, branch).create(wanted, is_there)
+        except UnknownOutcomeError:
+            self.home.unsettled.add((info.location, branch_of(branch), version))
+            raise
 
     def delete_table_versions(
         self, table: ObjectId, ranges: Sequence[VersionRange], *, branch: str | None = None
@@ -166,34 +145,13 @@ class Versioned(AtHome, ABC):
             InvalidInputError: there is none.
             UnsupportedError: there are several.
         """
-        if len(operations) != 1:
-            raise _not_one(operations)
-        match operations[0]:
-            case Declare(table, location, properties):
-                return [self.declare_table(table, location, properties)]
-            case CreateVersion(table, version, path, branch, metadata):
-                return [
-                    self.create_table_version(
-                        table, version, path, branch=branch, metadata=metadata
-                    )
-                ]
-            case DeleteVersionRecords(table, ranges, branch):
-                return [self.delete_table_versions(table, ranges, branch=branch)]
-            case Deregister(table):
-                return [self.deregister_table(table)]
+        require_operations(operations)
+        if len(operations) > 1:
+            raise _several(operations)
+        return [do_alone(cast("Backend", self), operations[0])]
 
-    def _confirm(self, table: ObjectId, written: TableInfo, version: int) -> None:
-        """Acknowledge a write only to a table that is still there."""
-        try:
-            if self.describe_table(table).location == written.location:
-                return
-        except TableNotFoundError:
-            pass
-        msg = (
-            f"table {quote(str(table))} was dropped or renamed while its version {version} was"
-            " written, which may be in it when it comes back: look before writing again"
-        )
-        raise TableNotFoundError(msg)
+    def _files(self, table: ObjectId, info: TableInfo, branch: str | None) -> VersionFiles:
+        return VersionFiles(table, self._records(info, branch), branch_of(branch))
 
     def _records(self, info: TableInfo, branch: str | None) -> VersionRecords:
         place = self._place(info)
@@ -208,15 +166,9 @@ class Versioned(AtHome, ABC):
         return Place(self.store, unquote(inside) if "://" in root else inside)
 
 
-def _not_one(operations: Sequence[TableOperation]) -> InvalidInputError | UnsupportedError:
-    if not operations:
-        return InvalidInputError("the batch is empty: it needs one operation")
+def _several(operations: Sequence[TableOperation]) -> UnsupportedError:
     return UnsupportedError(
         f"a directory catalog commits one table at a time, not {len(operations)} together: each is"
         " decided by the put of an object of its own, and nothing could undo the first where the"
         " second is refused; send them one by one, or keep the tables in a metastore"
     )
-
-
-def _no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:
-    return TableBranchNotFoundError(f"table {quote(str(table))} has no branch {quote(branch)}")

@@ -13,7 +13,6 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mooring.clock import format_duration
 from mooring.directory.chain import Chain
 from mooring.directory.decisions import State
 from mooring.directory.layout import TABLE_SUFFIX, table_dir
@@ -21,6 +20,7 @@ from mooring.directory.markers import Marker, read_markers
 from mooring.errors import TableNotFoundError
 from mooring.hints import suggest
 from mooring.identifiers import quote
+from mooring.namespace.presence import was_dropped
 
 if TYPE_CHECKING:
     from mooring.clock import Clock
@@ -97,15 +97,16 @@ class TableView:
             TableNotFoundError: with what happened to it and what can be done.
         """
         if self.state is not State.LIVE:
-            raise TableNotFoundError(self._why_not_live(clock))
+            raise self._why_not_live(clock)
 
-    def _why_not_live(self, clock: Clock) -> str:
+    def _why_not_live(self, clock: Clock) -> TableNotFoundError:
+        if self.state in {State.DELETED, State.REVIVING, State.UNDROPPING}:
+            return was_dropped(self.name, clock.now_ms() - self.deletion[0])
+        return TableNotFoundError(self._what_happened())
+
+    def _what_happened(self) -> str:
         shown = quote(self.name)
         match self.state:
-            case State.DELETED | State.REVIVING | State.UNDROPPING:
-                ago = format_duration(clock.now_ms() - self.deletion[0])
-                undo = f'bring it back with "{suggest("table undrop", self.name)}"'
-                return f"table {shown} was dropped {ago} ago; {undo}"
             case State.DEREGISTERED:
                 undo = f'bring it back with "{suggest("table register", self.name)}"'
                 return f"table {shown} is deregistered; {undo}"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mooring.directory.chain import Chains
+from mooring.directory.decisions import UNDO_RENAME
 from mooring.directory.entries import (
     is_dropped,
     is_namespace,
@@ -52,7 +53,7 @@ _CLOSE_LOOKS = 200
 _CAME = frozenset({Kind.TABLE_CREATED, Kind.TABLE_UNDROPPED})
 _BY_ACTION = {
     "undrop": Kind.TABLE_UNDROPPED,
-    "undo rename": Kind.TABLE_UNDROPPED,
+    UNDO_RENAME: Kind.TABLE_UNDROPPED,
     "register": Kind.TABLE_REGISTERED,
     "create": Kind.TABLE_CREATED,
     "declare": Kind.TABLE_DECLARED,

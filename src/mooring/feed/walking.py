@@ -6,6 +6,7 @@ unknown. A kind that describes all tables at once is asked for that instead.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -33,8 +34,8 @@ class _Describing(Protocol):
     def dropped_namespaces(self) -> Sequence[tuple[ObjectId, Standing]]: ...
 
 
-class Walked:
-    """A catalog that is walked through."""
+class _Asked(ABC):
+    """A catalog of which nothing tells that it changed but a look at it."""
 
     is_decisive = False  # there is no cheaper request than to look
 
@@ -47,6 +48,19 @@ class Walked:
         """Return what is in the trash, which drops and undrops change."""
         self._drops = _drops(self._backend)
         return self._drops
+
+    @abstractmethod
+    def look(self) -> Look:
+        """Look at everything."""
+
+    def refine(self, events: list[Event], before: Look) -> list[Event]:
+        """Tell no more."""
+        del before
+        return events
+
+
+class Walked(_Asked):
+    """A catalog that is walked through."""
 
     def look(self) -> Look:
         """Walk through the namespaces."""
@@ -70,26 +84,9 @@ class Walked:
         except UnsupportedError:
             return []  # one level of namespaces is all that some servers have
 
-    def refine(self, events: list[Event], before: Look) -> list[Event]:
-        """Tell no more."""
-        del before
-        return events
 
-
-class Described:
+class Described(_Asked):
     """A catalog that describes all of its tables at once."""
-
-    is_decisive = False  # there is no cheaper request than to look
-
-    def __init__(self, backend: Backend) -> None:
-        """Look at a catalog."""
-        self._backend = backend
-        self._drops: list[SeenDrop] = []
-
-    def stamp(self) -> object:
-        """Return what is in the trash, which drops and undrops change."""
-        self._drops = _drops(self._backend)
-        return self._drops
 
     def look(self) -> Look:
         """Ask for all namespaces, all tables and the trash."""
@@ -100,11 +97,6 @@ class Described:
         }
         dropped = [_gone(one, standing) for one, standing in backend.dropped_namespaces()]
         return Look(dict(backend.describe_namespaces()), tables, self._drops, dropped)
-
-    def refine(self, events: list[Event], before: Look) -> list[Event]:
-        """Tell no more."""
-        del before
-        return events
 
 
 def _drops(backend: Backend) -> list[SeenDrop]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-__all__ = ["is_address", "show_address", "trim_address"]
+from mooring.errors import InvalidInputError
+from mooring.identifiers import quote
+
+__all__ = ["is_address", "require_address", "show_address", "trim_address"]
 
 
 def is_address(text: str) -> bool:
@@ -14,6 +17,21 @@ def is_address(text: str) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         return False
+
+
+def require_address(text: str, server: str) -> None:
+    """Refuse what is no address.
+
+    Args:
+        text: What was given.
+        server: What it should be the address of, with its article.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    if not is_address(text):
+        msg = f"{quote(show_address(text))} is no address of {server}: write http:// or https://"
+        raise InvalidInputError(f"{msg} and the host")
 
 
 def trim_address(text: str) -> str:

@@ -16,8 +16,18 @@ __all__ = ["COMMON", "check_patience", "read_properties"]
 _HEADER = "header."
 _NUMBERS = ("timeout_s", "page_size")
 _FLAGS = ("verify", "delegation")
+_TEXTS = (
+    "uri",
+    "token",
+    "credential",
+    "oauth2_server_uri",
+    "scope",
+    "ca_file",
+    "client_cert",
+    "client_key",
+)
 # What every server may be reached by, beside the texts that its kind has.
-COMMON = frozenset({*_NUMBERS, *_FLAGS})
+COMMON = frozenset({*_TEXTS, *_NUMBERS, *_FLAGS})
 
 
 def read_properties(
@@ -27,7 +37,7 @@ def read_properties(
 
     Args:
         properties: As they were given.
-        texts: Those that are taken as they are.
+        texts: Those of its kind that are taken as they are.
         known: All that make sense, also those that somebody else reads.
         kind: What has them, with its article.
 
@@ -47,7 +57,7 @@ def read_properties(
     if not given.get("uri"):
         msg = f"{kind} needs the property 'uri': the address of its REST server"
         raise InvalidInputError(msg)
-    chosen: dict[str, Any] = {key: given[key] for key in texts if given.get(key)}
+    chosen: dict[str, Any] = {key: given[key] for key in (*_TEXTS, *texts) if given.get(key)}
     chosen |= {key: _number(key, given[key]) for key in _NUMBERS if key in given}
     chosen |= {key: parse_flag(given[key], key) for key in _FLAGS if key in given}
     return chosen | {"headers": headers}

@@ -5,16 +5,11 @@ Spec: iceberg-namespace; objects-and-relationships; soft-delete.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mooring.errors import (
-    ConcurrentModificationError,
     InvalidInputError,
-    MooringError,
-    NamespaceNotFoundError,
-    NotLanceTableError,
     TableAlreadyExistsError,
     TableNotFoundError,
     UnsupportedError,
@@ -22,23 +17,27 @@ from mooring.errors import (
 from mooring.hints import suggest
 from mooring.iceberg.making import Making
 from mooring.iceberg.namespaces import Namespaces
-from mooring.iceberg.properties import CREATED_AT_MS, CREATED_BY, OWN, ManagedBy, users_properties
+from mooring.iceberg.properties import (
+    CREATED_AT_MS,
+    CREATED_BY,
+    ManagedBy,
+    check_updates,
+    property_changes,
+    users_properties,
+)
+from mooring.iceberg.tables import Tables
 from mooring.iceberg.trash import Trash, rename
 from mooring.iceberg.versions import Versions
-from mooring.identifiers import ROOT, ObjectId, is_name, quote
-from mooring.namespace.api import (
-    Change,
-    CreateMode,
-    CreateVersion,
-    Declare,
-    DeleteVersionRecords,
-    Deregister,
-    PurgeReport,
-)
+from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.namespace.api import Change, CreateMode, PurgeReport
+from mooring.namespace.asking import ask_each, namespaces_below
+from mooring.namespace.batches import do_alone, require_operations
 from mooring.namespace.paging import cut
-from mooring.namespace.properties import PROTECTED, check_properties
-from mooring.namespace.purging import purge_each
+from mooring.namespace.presence import already_there
+from mooring.namespace.properties import PROTECTED
+from mooring.namespace.purging import came_back, nothing_to_purge, purge_each
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
+from mooring.namespace.table_operations import CreateVersion, DeleteVersionRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,20 +47,13 @@ if TYPE_CHECKING:
     from mooring.iceberg.connection import Connection
     from mooring.iceberg.table import IcebergTable
     from mooring.iceberg.trash import Dropped
-    from mooring.namespace.api import (
-        Outcome,
-        PurgeProgress,
-        TableInfo,
-        TableOperation,
-        Ttl,
-    )
+    from mooring.namespace.api import PurgeProgress, TableInfo, Ttl
     from mooring.namespace.states import TableStatus
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.tables.api import VersionRange, VersionRecord
     from mooring.tables.handle import TableHandle
 
 __all__ = ["IcebergBackend"]
-
-_AT_ONCE = 16
 
 
 class IcebergBackend:
@@ -85,8 +77,8 @@ class IcebergBackend:
                 does not tell them, so that takes a request for each.
         """
         self.connection = connection
-        self._checked_listing = checked_listing
         self._namespaces = Namespaces(connection)
+        self._tables = Tables(connection, self._namespaces, checked=checked_listing)
         self._trash = Trash(connection)
         self._versions = Versions(connection)
         self.managed_by = managed_by
@@ -172,15 +164,8 @@ class IcebergBackend:
 
     def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
         """Return all namespaces with their properties, sorted: the root, which has none, first."""
-        found = self._namespaces_below(ROOT)
-        with ThreadPoolExecutor(_AT_ONCE) as askers:
-            return list(zip(found, askers.map(self.describe_namespace, found), strict=True))
-
-    def _namespaces_below(self, namespace: ObjectId) -> list[ObjectId]:
-        found = [namespace]
-        for name in self.list_namespaces(namespace):
-            found += self._namespaces_below(namespace.child(name))
-        return found
+        found = list(namespaces_below(ROOT, self.list_namespaces))
+        return list(zip(found, ask_each(self.describe_namespace, found), strict=True))
 
     def dropped_namespaces(self) -> list[tuple[ObjectId, Standing]]:
         """List the namespaces in the trash: there are none."""
@@ -190,15 +175,7 @@ class IcebergBackend:
 
     def list_all_tables(self) -> list[ObjectId]:
         """Return the identifiers of all live tables, sorted."""
-        return sorted(self._tables_below(ROOT))
-
-    def _tables_below(self, namespace: ObjectId) -> list[ObjectId]:
-        found = []
-        if not namespace.is_root:
-            found = [namespace.child(name) for name in self.list_tables(namespace)]
-        for name in self.list_namespaces(namespace):
-            found += self._tables_below(namespace.child(name))
-        return found
+        return sorted(self._tables.below(ROOT))
 
     def list_tables(
         self,
@@ -208,56 +185,19 @@ class IcebergBackend:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Name the tables of a namespace; the root has none.
-
-        The server's listing has names alone: where that is to be told, each table is asked for.
-        """
-        if namespace.is_root:
-            return []
-        self.connection.check_namespace(namespace)
-        names = sorted(self._names_in(namespace))
-        if not include_declared:
-            names = [
-                table.id.name for table in self._load(namespace, names) if self._has_data(table)
-            ]
-        elif self._checked_listing:
-            names = [table.id.name for table in self._load(namespace, names)]
-        return cut(names, after, limit)
-
-    def _names_in(self, namespace: ObjectId) -> list[str]:
-        try:
-            names = self.connection.client.list_tables(namespace.names)
-        except NamespaceNotFoundError:
-            names = []
-        if not names:
-            self.describe_namespace(namespace)  # some servers list nothing of what is not there
-        return [name for name in names if is_name(name)]
-
-    def _load(self, namespace: ObjectId, names: Sequence[str]) -> list[IcebergTable]:
-        """Return those tables of names that are Lance's, some asked for at once."""
-
-        def look(name: str) -> IcebergTable | None:
-            try:
-                return self.connection.look(namespace.child(name), refs_only=True)
-            except NotLanceTableError:
-                return None
-
-        with ThreadPoolExecutor(_AT_ONCE) as askers:
-            return [table for table in askers.map(look, names) if table is not None]
+        """Name the tables of a namespace; the root has none."""
+        return cut(
+            self._tables.names_in(namespace, include_declared=include_declared), after, limit
+        )
 
     def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
         """Locate all live Lance tables of a namespace, or of all: a request for each."""
-        tables = self._tables_below(within)
-        found = []
-        for parent in sorted({table.parent for table in tables}):
-            names = [table.name for table in tables if table.parent == parent]
-            found += [table.info() for table in self._load(parent, names)]
-        return found
+        return [table.info() for table in self._tables.load_below(within)]
 
     def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
         """Locate a live table."""
         found = self._find(table)
-        declared = not self._has_data(found) if check_declared else None
+        declared = not found.has_data() if check_declared else None
         return found.info(is_only_declared=declared)
 
     def _find(self, table: ObjectId) -> IcebergTable:
@@ -273,11 +213,6 @@ class IcebergBackend:
             undo = suggest("table undrop", str(table))
             return TableNotFoundError(f'table {shown} was dropped; bring it back with "{undo}"')
         return TableNotFoundError(f"there is no table {shown}")
-
-    def _has_data(self, table: IcebergTable) -> bool:
-        if table.keeps_versions:
-            return table.version is not None
-        return bool(table.records().newest_first(1))
 
     def _handle(self, table: IcebergTable) -> TableHandle:
         from mooring.namespace.located import locate  # imports lance
@@ -348,7 +283,7 @@ class IcebergBackend:
                 if mode is not CreateMode.EXIST_OK:
                     raise
                 return self.describe_table(table)
-        if not self._has_data(known):
+        if not known.has_data():
             return self._making.complete(known, rows).info(version=1)
         match mode:
             case CreateMode.EXIST_OK:
@@ -356,7 +291,7 @@ class IcebergBackend:
             case CreateMode.OVERWRITE:
                 return self._overwrite(known, rows)
             case CreateMode.CREATE:
-                raise _exists(table)
+                raise already_there(table)
 
     def _overwrite(self, known: IcebergTable, rows: pa.RecordBatchReader) -> TableInfo:
         from mooring.namespace.located import insert_into  # imports lance
@@ -412,11 +347,11 @@ class IcebergBackend:
 
     def place_of_new_tables(self, namespace: ObjectId) -> str | None:
         """Tell below what new tables of a namespace lie; None where only the server knows."""
-        return self._making.place_in(namespace)
+        return self._making.places.below(namespace)
 
     def options_for(self, location: str) -> dict[str, str]:
         """Tell how a place is reached of which the server has no table yet."""
-        return self._making.options_for(location)
+        return self._making.places.options_for(location)
 
     # -- the lifecycle -----------------------------------------------------------------------------
 
@@ -440,24 +375,11 @@ class IcebergBackend:
     def update_table(self, table: ObjectId, updates: Mapping[str, str | None]) -> Mapping[str, str]:
         """Change properties of a table."""
         self.require_writable()
-        check_properties(updates)
-        for key in updates:
-            if key.lower() in OWN:
-                msg = f"property {quote(key)} says what the table is: it cannot be changed"
-                raise InvalidInputError(msg)
+        check_updates(updates)
         found = self._find(table)
-        put = {key: value for key, value in updates.items() if value is not None}
-        removed = [
-            key for key, value in updates.items() if value is None and key in found.properties
-        ]
-        changes: list[dict[str, object]] = []
-        if put:
-            changes.append({"action": "set-properties", "updates": put})
-        if removed:
-            changes.append({"action": "remove-properties", "removals": removed})
+        changes = property_changes(found.properties, updates)
         if changes:
-            same = [] if found.uuid is None else [{"type": "assert-table-uuid", "uuid": found.uuid}]
-            self.connection.client.update_table(table.parent.names, table.name, same, changes)
+            self.connection.client.update_table(table.parent.names, table.name, found.same, changes)
         return users_properties(self._find(table).properties)
 
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
@@ -465,15 +387,11 @@ class IcebergBackend:
         self.require_writable()
         found = self._trash.of(table)
         if not found:
-            live = isinstance(self.table_status(table), Exists)
-            why = "is live: only a dropped table can be purged"
-            shown = quote(str(table))
-            msg = f"table {shown} {why}" if live else f"nothing dropped is named {shown}"
-            raise TableNotFoundError(msg)
+            is_live = isinstance(self.table_status(table), Exists)
+            raise nothing_to_purge(table, is_live=is_live)
         purged = [self._trash.purge(one, progress) for one in found]
         if not any(purged):
-            msg = f"table {quote(str(table))} came back before it could be purged"
-            raise ConcurrentModificationError(msg)
+            raise came_back(table)
 
     def purge_tables(
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
@@ -481,7 +399,7 @@ class IcebergBackend:
         """Purge exactly these tables, or all that are expired."""
         self.require_writable()
         if tables is None:
-            return self._purge_over(self._trash.read(), progress)
+            return self._trash.purge_over(progress)
         return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
@@ -489,24 +407,7 @@ class IcebergBackend:
     ) -> PurgeReport:
         """Purge those drops of these tables whose time is over, or whose purge was cut off."""
         self.require_writable()
-        wanted = set(tables)
-        found = [one for one in self._trash.read() if one.id in wanted]
-        return self._purge_over(found, progress)
-
-    def _purge_over(
-        self, dropped: Sequence[Dropped], progress: PurgeProgress | None
-    ) -> PurgeReport:
-        report = PurgeReport([], {})
-        now_ms = self.connection.clock.now_ms()
-        for one in dropped:
-            if not one.is_over(now_ms):
-                continue
-            try:
-                if self._trash.purge(one, progress):
-                    report.purged.append(one.id)
-            except MooringError as exc:
-                report.failed[one.id] = exc
-        return report
+        return self._trash.purge_over(progress, tables)
 
     # -- versions ----------------------------------------------------------------------------------
 
@@ -557,27 +458,13 @@ class IcebergBackend:
 
     def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
         """Do one operation, or make new versions of several tables by one request."""
-        if not operations:
-            msg = "the batch is empty: it needs an operation"
-            raise InvalidInputError(msg)
+        require_operations(operations)
         self.require_writable()
-        if len(operations) > 1:
-            return self._versions.commit(
-                cast("Sequence[CreateVersion | DeleteVersionRecords]", operations)
-            )
-        match operations[0]:
-            case Declare(table, location, properties):
-                return [self.declare_table(table, location, properties)]
-            case CreateVersion() as wanted:
-                return [self._versions.create(wanted, None)]
-            case DeleteVersionRecords(table, ranges, branch):
-                return [self.delete_table_versions(table, ranges, branch=branch)]
-            case Deregister(table):
-                return [self.deregister_table(table)]
-
-
-def _exists(table: ObjectId) -> TableAlreadyExistsError:
-    return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
+        if len(operations) == 1:
+            return [do_alone(self, operations[0])]
+        return self._versions.commit(
+            cast("Sequence[CreateVersion | DeleteVersionRecords]", operations)
+        )
 
 
 def _standing(found: Dropped) -> Standing:

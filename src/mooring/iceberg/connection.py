@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mooring.clock import RandomIds, SystemClock
+from mooring.clock import RandomIds
 from mooring.errors import (
     InvalidInputError,
     InvalidNameError,
     NotFoundError,
-    ReadOnlyError,
     TableNotFoundError,
 )
 from mooring.iceberg.table import read_table
 from mooring.identifiers import DELIMITER, is_name, quote
+from mooring.namespace.opened import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ TRASH = "mooring_trash"
 _WITHIN_A_NAMESPACE = 2
 
 
-class Connection:
+class Connection(Opened):
     """An Iceberg catalog that is spoken to, in somebody's name."""
 
     def __init__(
@@ -57,24 +57,12 @@ class Connection:
             clock: Stamps changes.
             ids: Makes names that nobody else makes.
         """
+        super().__init__(author=author, read_only=read_only, clock=clock)
         self.client = client
-        self.author = author
-        self.read_only = read_only
         self.storage_options = dict(storage_options or {})
-        self.clock = clock or SystemClock()
         self.ids = ids or RandomIds()
         # Whether the server leaves files alone when an entry goes; None until it is tried.
         self.keeps_bytes: bool | None = None
-
-    def require_writable(self) -> None:
-        """Refuse where no change may be made.
-
-        Raises:
-            ReadOnlyError: the catalog was opened read-only.
-        """
-        if self.read_only:
-            msg = "this catalog was opened read-only"
-            raise ReadOnlyError(msg)
 
     # -- names -----------------------------------------------------------------------------------
 

@@ -13,13 +13,14 @@ from mooring.errors import (
     NamespaceNotEmptyError,
     NamespaceNotFoundError,
     ProtectedError,
-    TableAlreadyExistsError,
     UnsupportedError,
 )
 from mooring.iceberg.connection import TRASH
+from mooring.iceberg.properties import split_updates
 from mooring.identifiers import ObjectId, quote
 from mooring.namespace.api import CreateMode
 from mooring.namespace.paging import cut
+from mooring.namespace.presence import already_there
 from mooring.namespace.properties import PROTECTED, check_properties
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class Namespaces:
         """Work for a catalog."""
         self._connection = connection
 
-    def list(self, parent: ObjectId, after: str | None, limit: int | None) -> list[str]:
+    def list(
+        self, parent: ObjectId, after: str | None = None, limit: int | None = None
+    ) -> list[str]:
         """Name the direct child namespaces, sorted, without the trash.
 
         Others may have given names that no identifier can hold, as ``a/b``: they are left out.
@@ -103,8 +106,7 @@ class Namespaces:
             return
         self.describe(namespace.parent)
         if self._connection.client.table_exists(namespace.parent.names, namespace.name):
-            msg = f"there is a table {quote(str(namespace))} already"
-            raise TableAlreadyExistsError(msg)
+            raise already_there(namespace)
 
     def update(self, namespace: ObjectId, updates: Mapping[str, str | None]) -> dict[str, str]:
         """Change properties of a namespace, None removes one; return all."""
@@ -114,8 +116,7 @@ class Namespaces:
             raise UnsupportedError(msg)
         check_properties(updates)
         known = self.describe(namespace)
-        removed = [key for key, value in updates.items() if value is None and key in known]
-        put = {key: value for key, value in updates.items() if value is not None}
+        put, removed = split_updates(known, updates)
         if removed or put:
             self._connection.client.update_namespace(namespace.names, removed, put)
         return self.describe(namespace)

@@ -21,20 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "open_iceberg"]
 
-_TEXTS = (
-    "uri",
-    "warehouse",
-    "prefix",
-    "token",
-    "credential",
-    "scope",
-    "oauth2_server_uri",
-    "audience",
-    "resource",
-    "ca_file",
-    "client_cert",
-    "client_key",
-)
+_TEXTS = ("warehouse", "prefix", "audience", "resource")
 # How other clients of Iceberg catalogs write the same.
 _ALSO = {
     "auth_token": "token",

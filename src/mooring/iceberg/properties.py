@@ -6,11 +6,11 @@ Spec: iceberg-namespace, "Table Definition".
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mooring.errors import InvalidTableStateError
+from mooring.errors import InvalidInputError, InvalidTableStateError
 from mooring.identifiers import quote
-from mooring.namespace.properties import PROTECTED
+from mooring.namespace.properties import PROTECTED, check_properties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +26,12 @@ __all__ = [
     "OWN",
     "TABLE_TYPE",
     "ManagedBy",
+    "check_updates",
     "is_lance",
     "managed_by",
     "own_properties",
+    "property_changes",
+    "split_updates",
     "users_properties",
 ]
 
@@ -100,6 +103,40 @@ def users_properties(properties: Mapping[str, str]) -> dict[str, str]:
         for key, value in properties.items()
         if key.lower() not in OWN and (not key.startswith(_MOORING) or key == PROTECTED)
     }
+
+
+def check_updates(updates: Mapping[str, str | None]) -> None:
+    """Refuse changes of properties that could not be kept, or that say what a table is.
+
+    Raises:
+        InvalidInputError: with the reason.
+    """
+    check_properties(updates)
+    for key in updates:
+        if key.lower() in OWN:
+            msg = f"property {quote(key)} says what the table is: it cannot be changed"
+            raise InvalidInputError(msg)
+
+
+def split_updates(
+    known: Mapping[str, str], updates: Mapping[str, str | None]
+) -> tuple[dict[str, str], list[str]]:
+    """Return which properties are put, and which of those that are known go."""
+    put = {key: value for key, value in updates.items() if value is not None}
+    return put, [key for key, value in updates.items() if value is None and key in known]
+
+
+def property_changes(
+    known: Mapping[str, str], updates: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """Return the updates of a table's metadata that change its properties; None removes one."""
+    put, removed = split_updates(known, updates)
+    changes: list[dict[str, Any]] = []
+    if put:
+        changes.append({"action": "set-properties", "updates": put})
+    if removed:
+        changes.append({"action": "remove-properties", "removals": removed})
+    return changes
 
 
 def _any_case(properties: Mapping[str, str], wanted: str) -> str | None:

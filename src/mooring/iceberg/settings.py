@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mooring.errors import InvalidInputError
-from mooring.http.address import is_address, show_address, trim_address
+from mooring.http.address import require_address, trim_address
 from mooring.http.properties import check_patience
 from mooring.http.reach import Reach
-from mooring.identifiers import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,13 +65,7 @@ class ClientSettings:
         Raises:
             InvalidInputError: the address is none, or a number is not above zero.
         """
-        if not is_address(self.uri):
-            shown = quote(show_address(self.uri))
-            msg = (
-                f"{shown} is no address of an Iceberg REST catalog: write http:// or https:// and"
-                " the host"
-            )
-            raise InvalidInputError(msg)
+        require_address(self.uri, "an Iceberg REST catalog")
         check_patience(self.timeout_s, self.page_size)
 
     @property

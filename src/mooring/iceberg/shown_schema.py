@@ -28,7 +28,7 @@ def show_schema(connection: Connection, table: ObjectId) -> None:
     if known is not None and same_fields(known, schema):
         return
     requirements: list[dict[str, Any]] = [
-        *([{"type": "assert-table-uuid", "uuid": found.uuid}] if found.uuid else []),
+        *found.same,
         {"type": "assert-current-schema-id", "current-schema-id": shown},
     ]
     updates = show(found.metadata, schema)

@@ -91,6 +91,23 @@ class Snapshot:
             "schema-id": schema_id,
         }
 
+    def become_newest(
+        self, metadata: Mapping[str, Any], parent: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the updates that make it a table's newest.
+
+        Args:
+            metadata: The table's.
+            parent: The version before, where the catalog has one.
+        """
+        schema_id = int(metadata.get("current-schema-id") or 0)
+        recorded = self.to_json(parent=parent, schema_id=schema_id)
+        main = {"ref-name": MAIN, "type": "branch", "snapshot-id": self.version}
+        return [
+            {"action": "add-snapshot", "snapshot": recorded},
+            {"action": "set-snapshot-ref", **main},
+        ]
+
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Snapshot:
         """Read a snapshot, whoever recorded it."""

@@ -69,6 +69,11 @@ class IcebergTable:
         return self.metadata.get("table-uuid")
 
     @property
+    def same(self) -> list[dict[str, Any]]:
+        """What a request requires so that it reaches this table, and no other of its name."""
+        return [] if self.uuid is None else [{"type": "assert-table-uuid", "uuid": self.uuid}]
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """All its properties."""
         return self.metadata.get("properties") or {}
@@ -92,6 +97,12 @@ class IcebergTable:
     def place(self) -> Place:
         """Where its files lie."""
         return open_place(self.location, self.options)
+
+    def has_data(self) -> bool:
+        """Whether it has a version; one that is only declared has none."""
+        if self.keeps_versions:
+            return self.version is not None
+        return bool(self.records().newest_first(1))
 
     def records(self, branch: str | None = None) -> VersionRecords:
         """Return its versions as files."""

@@ -35,11 +35,14 @@ from mooring.hints import suggest
 from mooring.iceberg.connection import TRASH
 from mooring.iceberg.entries import forgotten_name, keeps_bytes, release
 from mooring.identifiers import ObjectId, quote
+from mooring.namespace.api import PurgeReport
+from mooring.namespace.presence import already_there
 from mooring.namespace.properties import PROTECTED, RETENTION
+from mooring.namespace.purging import is_over
 from mooring.namespace.settings import DEFAULT_TTL_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mooring.iceberg.client import LoadedTable
     from mooring.iceberg.connection import Connection
@@ -117,8 +120,7 @@ class Dropped:
 
     def is_over(self, now_ms: int) -> bool:
         """Whether its time is over; a purge that was cut off is to be finished."""
-        expires = self.expires_at_ms
-        return self.is_purging or (expires is not None and expires <= now_ms)
+        return is_over(self.expires_at_ms, now_ms, purging=self.is_purging)
 
 
 class Trash:
@@ -288,7 +290,7 @@ class Trash:
         if found is None:
             raise self._nothing(table)
         if is_taken and self._is_taken(new):
-            raise TableAlreadyExistsError(f"there is a table {quote(str(new))} already")
+            raise already_there(new)
         if is_taken:
             msg = f"table {quote(str(new))} was dropped or renamed just now: try again"
             raise ConcurrentModificationError(msg)
@@ -340,6 +342,22 @@ class Trash:
         _delete_files(table, progress)
         table.place.store.prune(table.place.directory)
         return True
+
+    def purge_over(
+        self, progress: PurgeProgress | None, tables: Iterable[ObjectId] | None = None
+    ) -> PurgeReport:
+        """Purge what is over, of these tables or of all; a failure does not keep others from it."""
+        wanted, now_ms = None if tables is None else set(tables), self._connection.clock.now_ms()
+        report = PurgeReport([], {})
+        for one in self.read():
+            if not one.is_over(now_ms) or (wanted is not None and one.id not in wanted):
+                continue
+            try:
+                if self.purge(one, progress):
+                    report.purged.append(one.id)
+            except MooringError as exc:
+                report.failed[one.id] = exc
+        return report
 
 
 def rename(

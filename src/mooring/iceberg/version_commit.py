@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from mooring.clock import Clock, IdSource
     from mooring.iceberg.table import IcebergTable
-    from mooring.namespace.api import CreateVersion
+    from mooring.namespace.table_operations import CreateVersion
 
 __all__ = [
     "KEPT_STAGED",
@@ -156,20 +156,7 @@ class VersionCommit:
         """Return the requirements and updates that make it."""
         assert self.snapshot is not None  # noqa: S101  # prepared before
         newest = self.table.version
-        updates: list[dict[str, Any]] = [
-            {
-                "action": "add-snapshot",
-                "snapshot": self.snapshot.to_json(
-                    parent=newest, schema_id=int(self.table.metadata.get("current-schema-id") or 0)
-                ),
-            },
-            {
-                "action": "set-snapshot-ref",
-                "ref-name": MAIN,
-                "type": "branch",
-                "snapshot-id": self.wanted.version,
-            },
-        ]
+        updates = self.snapshot.become_newest(self.table.metadata, newest)
         requirements = on_current(self.table)
         if newest is None:
             # Not all servers check that there is no snapshot yet; that no field was added, all do.
@@ -217,9 +204,8 @@ class VersionCommit:
 
 def on_current(table: IcebergTable) -> list[dict[str, Any]]:
     """Return what must still hold when a change of a table's versions lands."""
-    same = [] if table.uuid is None else [{"type": "assert-table-uuid", "uuid": table.uuid}]
     newest = {"type": "assert-ref-snapshot-id", "ref": MAIN, "snapshot-id": table.version}
-    return [*same, newest]
+    return [*table.same, newest]
 
 
 def _no_field_added(table: IcebergTable) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from mooring.errors import (
     InvalidInputError,
     MooringError,
     ServiceUnavailableError,
-    TableBranchNotFoundError,
     TableNotFoundError,
     TableVersionNotFoundError,
     UnknownOutcomeError,
@@ -37,7 +36,9 @@ from mooring.iceberg.version_commit import (
     tell,
 )
 from mooring.identifiers import quote
-from mooring.namespace.api import CreateVersion, DeleteVersionRecords
+from mooring.namespace.table_operations import CreateVersion, DeleteVersionRecords
+from mooring.namespace.unsettled import never_told
+from mooring.namespace.version_files import VersionFiles
 from mooring.tables.reference_names import branch_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from mooring.iceberg.snapshots import Snapshot
     from mooring.iceberg.table import IcebergTable
     from mooring.identifiers import ObjectId
-    from mooring.namespace.api import Outcome, TableInfo
+    from mooring.namespace.api import TableInfo
+    from mooring.namespace.table_operations import Outcome
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["Versions"]
@@ -75,10 +77,7 @@ class Versions:
         name = branch_of(branch)
         found = self._connection.find(table, refs_only=limit == 1)
         if name is not None or not found.keeps_versions:
-            records = found.records(name).newest_first(limit)
-            if name is not None and not records:
-                raise _no_branch(table, name)
-            return records
+            return _files(found, name).newest_first(limit)
         if limit == 1:
             newest = newest_snapshot(found.metadata)
             return [] if newest is None else [_tell_newest(found, newest)]
@@ -113,10 +112,9 @@ class Versions:
         name = branch_of(branch)
         found = self._connection.find(table)
         if self._is_unsettled(found, name, version):
-            msg = f"whether version {version} of {found.what} was made is not known"
-            raise UnknownOutcomeError(msg)
+            raise never_told(table, version)
         if name is not None or not found.keeps_versions:
-            return self._describe_file(found, version, name)
+            return _files(found, name).describe(version)
         known = next((one for one in self._kept(found) if one.version == version), None)
         if known is None:
             msg = f"{found.what} has no version {version}"
@@ -131,17 +129,6 @@ class Versions:
         now_ms = self._connection.clock.now_ms()
         known = (self._unsettled.get(one, 0) for one in _whereabouts(table, branch, version))
         return any(until > now_ms for until in known)
-
-    def _describe_file(
-        self, table: IcebergTable, version: int, branch: str | None
-    ) -> VersionRecord:
-        records = table.records(branch)
-        try:
-            return records.describe(version)
-        except TableVersionNotFoundError:
-            if branch and not records.newest_first(1):
-                raise _no_branch(table.id, branch) from None
-            raise
 
     # -- making them -----------------------------------------------------------------------------
 
@@ -158,34 +145,13 @@ class Versions:
     def _create_file(self, table: IcebergTable, wanted: CreateVersion) -> VersionRecord:
         branch = branch_of(wanted.branch)
         try:
-            record = table.records(branch).create(
-                wanted.version, wanted.manifest_path, wanted.metadata
-            )
+            return _files(table, branch).create(wanted, lambda: self._is_there(table))
         except UnknownOutcomeError:
             self._leave_open(table, branch, wanted.version)
             raise
-        except InvalidInputError:
-            # A manifest that is not there may have gone with the table.
-            self._confirm(table, wanted.version)
-            raise
-        try:
-            self._confirm(table, wanted.version)
-        except ServiceUnavailableError as exc:
-            self._leave_open(table, branch, wanted.version)
-            msg = f"version {wanted.version} of {table.what} was written, and whether the table is"
-            raise UnknownOutcomeError(f"{msg} still there was not told: {exc}") from exc
-        return record
 
-    def _confirm(self, table: IcebergTable, version: int) -> None:
-        """Acknowledge a write only to a table that is still there."""
-        with suppress(TableNotFoundError):
-            if self._connection.find(table.id, refs_only=True).location == table.location:
-                return
-        msg = (
-            f"{table.what} was dropped or renamed while its version {version} was written, which"
-            " may be in it when it comes back: look before writing again"
-        )
-        raise TableNotFoundError(msg)
+    def _is_there(self, table: IcebergTable) -> bool:
+        return self._connection.find(table.id, refs_only=True).location == table.location
 
     def _create_snapshots(
         self, wanted: Sequence[tuple[IcebergTable, CreateVersion]]
@@ -348,5 +314,5 @@ def _whereabouts(
     return {(table.id, branch, version), (table.location, branch, version)}
 
 
-def _no_branch(table: ObjectId, branch: str) -> TableBranchNotFoundError:
-    return TableBranchNotFoundError(f"table {quote(str(table))} has no branch {quote(branch)}")
+def _files(table: IcebergTable, branch: str | None) -> VersionFiles:
+    return VersionFiles(table.id, table.records(branch), branch)

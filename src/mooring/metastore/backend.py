@@ -7,7 +7,6 @@ Spec: deltacat-storage-model; objects-and-relationships.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -16,12 +15,10 @@ from msgspec.structs import replace
 from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
-    MooringError,
     TableAlreadyExistsError,
-    TableNotFoundError,
-    UnknownOutcomeError,
 )
-from mooring.identifiers import ROOT, ObjectId, quote
+from mooring.identifiers import ROOT, ObjectId
+from mooring.metastore.dropped import Dropped
 from mooring.metastore.ground import live_namespaces
 from mooring.metastore.lance_table import (
     any_in,
@@ -33,36 +30,41 @@ from mooring.metastore.lance_table import (
 from mooring.metastore.making import Declaration, Deregistration, Making, Registration
 from mooring.metastore.namespaces import Namespaces
 from mooring.metastore.past import read_past
+from mooring.metastore.steps import take_steps
 from mooring.metastore.trash import require_namespace
 from mooring.metastore.version_steps import DeleteVersions, NewVersion
-from mooring.namespace.api import (
-    CreateMode,
+from mooring.namespace.api import CreateMode, PurgeReport, TableInfo
+from mooring.namespace.batches import require_operations
+from mooring.namespace.locations import refuse_location, require_location
+from mooring.namespace.paging import cut
+from mooring.namespace.presence import already_there
+from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
+from mooring.namespace.purging import purge_each
+from mooring.namespace.states import Exists, Standing
+from mooring.namespace.table_operations import (
     CreateVersion,
     Declare,
     DeleteVersionRecords,
     Deregister,
-    PurgeReport,
-    TableInfo,
 )
-from mooring.namespace.paging import cut
-from mooring.namespace.properties import PROTECTED, check_properties, merge_properties
-from mooring.namespace.purging import purge_each
-from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
+from mooring.namespace.unsettled import never_told
 from mooring.tables.reference_names import branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import pyarrow as pa
 
     from mooring.metastore.lance_table import LanceTable
     from mooring.metastore.making import Step
+    from mooring.metastore.metastore import Metastore
     from mooring.metastore.model import Namespace
     from mooring.metastore.transaction import Transaction
-    from mooring.metastore.trash import DroppedObject
-    from mooring.namespace.api import Change, Outcome, PurgeProgress, TableOperation, Ttl
+    from mooring.namespace.api import Change, PurgeProgress, Ttl
+    from mooring.namespace.home import Home
     from mooring.namespace.settings import Settings
-    from mooring.namespace.states import TableStatus
+    from mooring.namespace.states import DroppedTable, TableStatus
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["MetastoreBackend"]
@@ -70,6 +72,19 @@ __all__ = ["MetastoreBackend"]
 
 class MetastoreBackend(Namespaces):
     """A catalog whose objects are those of a metastore."""
+
+    def __init__(self, home: Home, metastore: Metastore | None = None) -> None:
+        """Open a catalog; nothing is written, and a missing root is an empty one.
+
+        Args:
+            home: Where the catalog is.
+            metastore: Its objects, where they are opened already.
+        """
+        super().__init__(home, metastore)
+        self._dropped = Dropped(self._trash, home.clock, self._is_live)
+
+    def _is_live(self, table: ObjectId) -> bool:
+        return self._find_any(self.metastore.begin(), table) is not None
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -137,20 +152,11 @@ class MetastoreBackend(Namespaces):
 
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
-        if self._find_any(self.metastore.begin(), table) is not None:
-            return Exists()
-        dropped = self._trash.newest_of(table)
-        if dropped is None:
-            return NotFound()
-        return SoftDeleted(dropped.record.at_ms, dropped.record.expires_at_ms)
+        return Exists() if self._is_live(table) else self._dropped.status(table)
 
     def list_purgable_tables(self, deleted_before_ms: int | None = None) -> list[DroppedTable]:
         """List the trash."""
-        return [
-            DroppedTable(one.id, one.record.at_ms, one.record.expires_at_ms)
-            for one in self._trash.tables()
-            if deleted_before_ms is None or one.record.at_ms < deleted_before_ms
-        ]
+        return self._dropped.list_tables(deleted_before_ms)
 
     def states(self) -> list[tuple[ObjectId, Standing]]:
         """Tell what every table is, live or not, sorted."""
@@ -161,19 +167,18 @@ class MetastoreBackend(Namespaces):
             for table in any_in(view, namespace.locator)
             if table.value.dropped is None
         ]
-        found += [(one.id, _standing(one)) for one in self._trash.read() if one.table]
+        found += self._dropped.tables()
         return sorted(found, key=lambda told: told[0])
 
     def dropped_namespaces(self) -> list[tuple[ObjectId, Standing]]:
         """List the namespaces in the trash, sorted."""
-        return [(one.id, _standing(one)) for one in self._trash.read() if one.table is None]
+        return self._dropped.namespaces()
 
     def table_history(self, table: ObjectId) -> list[Change]:
         """Tell what happened to tables of an identifier, as far as the catalog knows them."""
         view = self.metastore.begin()
         found = self._find_any(view, table)
-        dropped = [one.locator for one in self._trash.read() if one.id == table]
-        locators = [*dropped, *([found.locator] if found else [])]
+        locators = [*self._dropped.places_of(table), *([found.locator] if found else [])]
         changes = [change for one in locators for change in read_past(self.metastore, view, one)]
         return sorted(changes, key=lambda change: change.at_ms)
 
@@ -194,10 +199,7 @@ class MetastoreBackend(Namespaces):
     ) -> Declaration:
         check_new_table(table)
         check_properties(properties or {})
-        if location is not None:
-            # A directory that is used twice could be deleted by a purge that slept.
-            msg = f"the location of table {quote(str(table))} is chosen by the catalog: leave it"
-            raise InvalidInputError(f"{msg} out")
+        refuse_location(table, location)
         return Declaration(self.home, self._info, table, dict(properties or {}))
 
     def create_table(
@@ -219,7 +221,7 @@ class MetastoreBackend(Namespaces):
                 return self._info(known)
             if mode is CreateMode.OVERWRITE:
                 return self._overwrite(table, known, rows)
-            raise _exists(table)
+            raise already_there(table)
         making = Making(self.home, self._info, self._place, table, dict(properties or {}), rows)
         try:
             return cast("TableInfo", self._commit([making], creates=True)[0])
@@ -249,9 +251,7 @@ class MetastoreBackend(Namespaces):
         """Give an identifier to a table that lies in storage already."""
         check_new_table(table)
         check_properties(properties or {})
-        if not location:
-            msg = f"to register table {quote(str(table))}, say where it lies, relative to the root"
-            raise InvalidInputError(msg)
+        place = require_location(table, location)
         self._prepare()
         self.home.reload_settings()
         registration = Registration(
@@ -260,7 +260,7 @@ class MetastoreBackend(Namespaces):
             self._versions,
             self._trash,
             table,
-            location,
+            place,
             dict(properties or {}),
             mode,
         )
@@ -284,7 +284,7 @@ class MetastoreBackend(Namespaces):
                 return self._info(found)
             require_namespace(txn, new.parent)
             if txn.find(target) is not None:
-                raise _exists(new)
+                raise already_there(new)
             move_table(txn, found.locator, target, found.value)
             return self._info(self._require_any(txn, new))
 
@@ -303,7 +303,7 @@ class MetastoreBackend(Namespaces):
         def work(txn: Transaction) -> None:
             found = self._require_any(txn, table)
             if txn.find(locator_of(also)) is not None:
-                raise _exists(also)
+                raise already_there(also)
             txn.add_alias(found.locator, alias)
 
         self._run(work, f"alias table {table} as {also}")
@@ -351,21 +351,7 @@ class MetastoreBackend(Namespaces):
     def purge_table(self, table: ObjectId, progress: PurgeProgress | None = None) -> None:
         """Delete the bytes of every dropped table of an identifier, expired or not."""
         self._prepare()
-        found = self._dropped_tables(table)
-        if not found:
-            live = self._find_any(self.metastore.begin(), table) is not None
-            why = "is live: only a dropped table can be purged"
-            shown = quote(str(table))
-            msg = f"table {shown} {why}" if live else f"nothing dropped is named {shown}"
-            raise TableNotFoundError(msg)
-        while found and not self._trash.purge(found, progress):
-            found = self._dropped_tables(table)
-            if not found and self._find_any(self.metastore.begin(), table) is not None:
-                msg = f"table {quote(str(table))} came back before it could be purged"
-                raise ConcurrentModificationError(msg)
-
-    def _dropped_tables(self, table: ObjectId) -> list[DroppedObject]:
-        return [one for one in self._trash.read() if one.id == table and one.table is not None]
+        self._dropped.purge(table, progress)
 
     def purge_tables(
         self, tables: Sequence[ObjectId] | None = None, progress: PurgeProgress | None = None
@@ -373,10 +359,7 @@ class MetastoreBackend(Namespaces):
         """Purge exactly these tables, or all that are expired."""
         self._prepare()
         if tables is None:
-            now_ms = self.home.clock.now_ms()
-            expired = [one for one in self._trash.read() if _is_over(one, now_ms)]
-            purged = self._trash.purge(expired, progress) if expired else []
-            return PurgeReport([one.id for one in purged if one.table is not None], {})
+            return PurgeReport(self._dropped.purge_over(progress), {})
         return purge_each(tables, partial(self.purge_table, progress=progress))
 
     def purge_expired(
@@ -384,14 +367,7 @@ class MetastoreBackend(Namespaces):
     ) -> PurgeReport:
         """Purge those drops of these tables whose time is over, or whose purge was cut off."""
         self._prepare()
-        now_ms, wanted = self.home.clock.now_ms(), set(tables)
-        over = [
-            one
-            for one in self._trash.read()
-            if one.id in wanted and one.table is not None and _is_over(one, now_ms)
-        ]
-        purged = self._trash.purge(over, progress) if over else []
-        return PurgeReport([one.id for one in purged], {})
+        return PurgeReport(self._dropped.purge_over(progress, set(tables)), {})
 
     # -- versions ----------------------------------------------------------------------------------
 
@@ -424,8 +400,7 @@ class MetastoreBackend(Namespaces):
         found = self._require(view, table)
         name = branch_of(branch)
         if (self._versions.location_of(found.location), name, version) in self.home.unsettled:
-            msg = f"whether version {version} of table {quote(str(table))} was made is not known"
-            raise UnknownOutcomeError(msg)
+            raise never_told(table, version)
         return self._versions.describe(view, found, version, name)
 
     def dead_manifests(self, table: ObjectId, copies: Collection[str]) -> list[str]:
@@ -463,9 +438,7 @@ class MetastoreBackend(Namespaces):
 
     def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
         """Do all of the operations in one transaction, or none."""
-        if not operations:
-            msg = "the batch is empty: it needs an operation"
-            raise InvalidInputError(msg)
+        require_operations(operations)
         creates = any(isinstance(one, Declare) for one in operations)
         return self._commit([self._step(one) for one in operations], creates=creates)
 
@@ -481,13 +454,8 @@ class MetastoreBackend(Namespaces):
                 return self._deregistration(table)
 
     def _commit(self, steps: Sequence[Step], *, creates: bool = False) -> list[Outcome]:
-        """Prepare steps, do all of them in one transaction, and finish them."""
         self._prepare(creates=creates)
-        with _abandoning(steps):
-            for step in steps:
-                step.prepare(self.metastore.begin())
-            self.metastore.run(lambda txn: _plan(steps, txn), message=_message(steps))
-        return [step.finish() for step in steps]
+        return take_steps(self.metastore, steps)
 
     # -- the catalog itself ------------------------------------------------------------------------
 
@@ -517,42 +485,3 @@ class MetastoreBackend(Namespaces):
         return self.home.change_settings(
             default_ttl=default_ttl, allowed_locations=allowed_locations
         )
-
-
-def _message(steps: Sequence[Step]) -> str:
-    return "; ".join(step.message for step in steps)
-
-
-def _plan(steps: Sequence[Step], txn: Transaction) -> None:
-    for step in steps:
-        step.plan(txn)
-
-
-@contextmanager
-def _abandoning(steps: Sequence[Step]) -> Iterator[None]:
-    """Leave nothing of steps that certainly were not taken."""
-    try:
-        yield
-    except UnknownOutcomeError:
-        for step in steps:
-            step.unsettle()
-        raise
-    except MooringError:
-        for step in steps:
-            step.abandon()
-        raise
-
-
-def _exists(table: ObjectId) -> TableAlreadyExistsError:
-    return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
-
-
-def _standing(found: DroppedObject) -> Standing:
-    state = "purging" if found.record.purging else "deleted"
-    return Standing(state, found.record.at_ms, found.record.ttl_ms)
-
-
-def _is_over(found: DroppedObject, now_ms: int) -> bool:
-    """Whether its time in the trash is over; a purge that was cut off is to be finished."""
-    expires = found.record.expires_at_ms
-    return found.record.purging or (expires is not None and expires <= now_ms)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mooring.errors import UnreadableError
+from mooring.metastore.decoding import decode_with
 from mooring.metastore.layout import Operation
 from mooring.metastore.locator import Kind
 
@@ -134,11 +134,7 @@ def decode_record(body: bytes, where: str) -> Record:
     Raises:
         UnreadableError: it is damaged.
     """
-    try:
-        return _record_decoder.decode(body)
-    except msgspec.DecodeError as exc:
-        msg = f"'{where}' is damaged ({exc}): restore it from a copy"
-        raise UnreadableError(msg) from exc
+    return decode_with(_record_decoder, body, where)
 
 
 def decode_entry(body: bytes, where: str) -> Entry:
@@ -147,8 +143,4 @@ def decode_entry(body: bytes, where: str) -> Entry:
     Raises:
         UnreadableError: it is damaged.
     """
-    try:
-        return _decoder.decode(body)
-    except msgspec.DecodeError as exc:
-        msg = f"'{where}' is damaged ({exc}): restore it from a copy"
-        raise UnreadableError(msg) from exc
+    return decode_with(_decoder, body, where)

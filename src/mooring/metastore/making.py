@@ -15,7 +15,6 @@ from mooring.errors import (
     ConcurrentModificationError,
     InvalidInputError,
     InvalidTableStateError,
-    TableAlreadyExistsError,
     TableNotFoundError,
 )
 from mooring.identifiers import quote
@@ -36,6 +35,7 @@ from mooring.metastore.manifests import BranchFiles
 from mooring.metastore.trash import require_namespace, require_unprotected
 from mooring.namespace.api import CreateMode
 from mooring.namespace.locations import check_location, overlaps, places_of
+from mooring.namespace.presence import already_there
 from mooring.tables.reference_names import list_branches
 from mooring.tables.versions import list_versions
 
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from mooring.metastore.model import Namespace
     from mooring.metastore.transaction import Transaction
     from mooring.metastore.trash import Trash
-    from mooring.namespace.api import Outcome, TableInfo
+    from mooring.namespace.api import TableInfo
     from mooring.namespace.home import Home
+    from mooring.namespace.table_operations import Outcome
     from mooring.tables.place import Place
 
 __all__ = ["Declaration", "Deregistration", "Making", "Registration", "Step"]
@@ -128,7 +129,7 @@ class Declaration:
         locator = locator_of(self.table)
         require_namespace(txn, self.table.parent)
         if txn.find(locator) is not None:
-            raise _exists(self.table)
+            raise already_there(self.table)
         create_table(txn, locator, self.properties, table_dir(self.home.ids.new_id()))
         self._made = find_table(txn, locator)
 
@@ -208,7 +209,7 @@ class Making:
         locator = locator_of(self.table)
         known = find_table(txn, locator)
         if known is None or known.newest is not None:
-            raise _exists(self.table)
+            raise already_there(self.table)
         relocate(txn, locator, self._location)
         if self.properties:
             txn.update(locator, replace(known.value, properties=dict(self.properties)))
@@ -297,7 +298,7 @@ class Registration:
         """Drop the table that has the name; False where it is the same."""
         known = find_table(txn, locator_of(self.table))
         if self.mode is not CreateMode.OVERWRITE or known is None:
-            raise _exists(self.table)
+            raise already_there(self.table)
         if known.location == self._path:
             self._made = known
             return False
@@ -403,7 +404,3 @@ class Deregistration:
 
     def unsettle(self) -> None:
         """Whoever asks again is told that there is none."""
-
-
-def _exists(table: ObjectId) -> TableAlreadyExistsError:
-    return TableAlreadyExistsError(f"there is a table {quote(str(table))} already")

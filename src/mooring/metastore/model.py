@@ -13,7 +13,8 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from mooring.errors import InvalidInputError, UnreadableError
+from mooring.errors import InvalidInputError
+from mooring.metastore.decoding import decode_with
 from mooring.metastore.locator import Kind
 
 __all__ = [
@@ -355,11 +356,7 @@ def decode_object(body: bytes, where: str) -> MetaObject:
     Raises:
         UnreadableError: it is damaged.
     """
-    try:
-        return _decoder.decode(body)
-    except msgspec.DecodeError as exc:
-        msg = f"'{where}' is damaged ({exc}): restore it from a copy"
-        raise UnreadableError(msg) from exc
+    return decode_with(_decoder, body, where)
 
 
 def _assigned(value: str, kind: Kind, field: str) -> str:

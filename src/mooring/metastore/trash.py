@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from mooring.clock import format_duration, parse_ttl
+from mooring.clock import parse_ttl
 from mooring.errors import (
     InvalidInputError,
     InvalidTableStateError,
@@ -23,7 +23,6 @@ from mooring.errors import (
     NamespaceNotEmptyError,
     NamespaceNotFoundError,
     ProtectedError,
-    TableAlreadyExistsError,
     TableNotFoundError,
 )
 from mooring.hints import suggest
@@ -39,6 +38,7 @@ from mooring.metastore.lance_table import (
 from mooring.metastore.locator import ROOT, Kind, Locator
 from mooring.metastore.model import DataFile, Delta, Drop, Namespace, Table, decode_object
 from mooring.namespace.locations import is_outside, overlaps, places_of
+from mooring.namespace.presence import already_there, was_dropped
 from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.states import TRASH
 
@@ -174,8 +174,7 @@ class Trash:
         require_namespace(txn, new.parent)
         target = locator_of(new)
         if txn.find(target) is not None:
-            msg = f"there is a table {quote(str(new))} already"
-            raise TableAlreadyExistsError(msg)
+            raise already_there(new)
         move_table(txn, found.locator, target, _dropped(found.table.value, None))
 
     def undrop_namespace(self, txn: Transaction, namespace: ObjectId) -> int:
@@ -320,19 +319,11 @@ _LIVE = Drop(name="")
 
 def why_not_live(view: Transaction, table: ObjectId) -> TableNotFoundError:
     """Word what happened to a table that is not live."""
-    shown = quote(str(table))
     dropped = _newest(_read(view), table, is_table=True)
     if dropped is None:
-        return TableNotFoundError(f"there is no table {shown}")
-    ago = format_duration(view.start_ms - dropped.record.at_ms)
-    if dropped.is_top:
-        undo = f'bring it back with "{suggest("table undrop", str(table))}"'
-        return TableNotFoundError(f"table {shown} was dropped {ago} ago; {undo}")
-    above = table.parent
-    undo = f'bring it back with "{suggest("namespace undrop", str(above))}"'
-    return TableNotFoundError(
-        f"table {shown} was dropped {ago} ago with namespace {quote(str(above))}; {undo}"
-    )
+        return TableNotFoundError(f"there is no table {quote(str(table))}")
+    above = None if dropped.is_top else str(table.parent)
+    return was_dropped(str(table), view.start_ms - dropped.record.at_ms, above)
 
 
 def _read(view: Transaction) -> list[DroppedObject]:

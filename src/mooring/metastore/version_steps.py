@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mooring.metastore.lance_versions import LanceVersions
     from mooring.metastore.manifests import BranchFiles
     from mooring.metastore.transaction import Transaction
-    from mooring.namespace.api import CreateVersion
+    from mooring.namespace.table_operations import CreateVersion
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["DeleteVersions", "NewVersion"]
@@ -66,6 +66,8 @@ class NewVersion:
     _copy: str = ""
     _body: bytes = b""
     _delta: Delta | None = None
+    # Whether the version before is made by the same transaction.
+    _is_follower: bool = False
 
     @property
     def message(self) -> str:
@@ -93,6 +95,7 @@ class NewVersion:
         if body is None:
             raise self._not_there()
         self._body = body
+        self._is_follower = self.wanted.version > ((last and last.stream_position) or 0) + 1
         counting_down = last is None or counts_down(manifest_of(last).path)
         name = final_name(staged, self.wanted.version, counting_down=counting_down)
         unique = self.versions.home.ids.new_id()
@@ -198,9 +201,23 @@ class NewVersion:
         assert delta is not None  # noqa: S101  # planned before
         # What follows from the commit can be done by whoever comes later as well.
         with suppress(ServiceUnavailableError):
-            put_final(files.place.store, files.final(self._copy), self._body, self._is_recorded)
+            self._name(files, delta)
             files.place.store.delete([self._staged, *self._leftovers()])
         return record(files, delta, by_copy=True)
+
+    def _name(self, files: BranchFiles, delta: Delta) -> None:
+        """Give the manifest its final name, unless the version before has none yet.
+
+        Whoever completes versions goes back to the newest that has its name: none before that one
+        may lack it.
+        """
+        if not self._is_follower:
+            put_final(files.place.store, files.final(self._copy), self._body, self._is_recorded)
+            return
+        view = self.versions.metastore.begin()
+        table = find_table(view, locator_of(self.wanted.table))
+        if table and table.location == files.location:
+            finalize(files, view, branch_locator(table.locator, self.branch), delta)
 
     def _is_recorded(self) -> bool:
         """Whether the version is still this one: a branch may go, and come again by its name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from mooring.errors import InvalidInputError
 
@@ -19,21 +19,16 @@ if TYPE_CHECKING:
 
     from mooring.identifiers import ObjectId
     from mooring.namespace.states import DroppedTable, TableStatus
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = [
     "Backend",
     "Change",
     "CreateMode",
-    "CreateVersion",
-    "Declare",
-    "DeleteVersionRecords",
-    "Deregister",
-    "Outcome",
     "PurgeProgress",
     "PurgeReport",
     "TableInfo",
-    "TableOperation",
     "Ttl",
 ]
 
@@ -118,47 +113,6 @@ class PurgeReport:
 
     purged: list[ObjectId]
     failed: dict[ObjectId, Exception]
-
-
-@dataclass(frozen=True, slots=True)
-class Declare:
-    """To reserve a name, as part of a commit of several tables."""
-
-    table: ObjectId
-    location: str | None = None
-    properties: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CreateVersion:
-    """To make a manifest a version, as part of a commit of several tables."""
-
-    table: ObjectId
-    version: int
-    manifest_path: str
-    branch: str | None = None
-    metadata: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteVersionRecords:
-    """To delete records of versions, as part of a commit of several tables."""
-
-    table: ObjectId
-    ranges: Sequence[VersionRange]
-    branch: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Deregister:
-    """To forget a table and keep its bytes, as part of a commit of several tables."""
-
-    table: ObjectId
-
-
-TableOperation: TypeAlias = Declare | CreateVersion | DeleteVersionRecords | Deregister
-# Of a declaration and a deregistration the table, of a version its record, else how many.
-Outcome: TypeAlias = "TableInfo | VersionRecord | int"
 
 
 class PurgeProgress(Protocol):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mooring.clock import RandomIds, SystemClock
-from mooring.errors import ConcurrentModificationError, InvalidInputError, ReadOnlyError
+from mooring.clock import RandomIds
+from mooring.errors import ConcurrentModificationError, InvalidInputError
 from mooring.namespace.locations import check_allowed
+from mooring.namespace.opened import Opened
 from mooring.namespace.settings import DIRECTORY, METASTORE, load_settings, save_settings
 from mooring.store.passing import is_passing
 from mooring.store.probe import probe_store
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["AtHome", "Home"]
 
 
-class Home:
+class Home(Opened):
     """A place where tables are, and in whose name it is changed."""
 
     def __init__(  # all but the store by name
@@ -62,10 +63,8 @@ class Home:
             InvalidInputError: a catalog of another kind is there.
             CatalogFormatError: the catalog is newer than this release.
         """
+        super().__init__(author=author, read_only=read_only, clock=clock)
         self.store = store
-        self.author = author
-        self.read_only = read_only
-        self.clock = clock or SystemClock()
         self.ids = ids or RandomIds()
         self.settings = settings or load_settings(store)
         if self.settings.revision and self.settings.kind != kind:
@@ -109,9 +108,7 @@ class Home:
             ReadOnlyError: the catalog was opened read-only.
             StoreUnsafeError: the store accepts two creations of one key.
         """
-        if self.read_only:
-            msg = "this catalog was opened read-only"
-            raise ReadOnlyError(msg)
+        self.require_writable()
         with self._opening:
             if self._ready or (not creates and not self.store.list_dir("").exists):
                 return

@@ -11,12 +11,49 @@ from mooring.identifiers import check_name, quote
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["check_allowed", "check_location", "is_outside", "overlaps", "places_of"]
+    from mooring.identifiers import ObjectId
+
+__all__ = [
+    "check_allowed",
+    "check_location",
+    "is_outside",
+    "overlaps",
+    "places_of",
+    "refuse_location",
+    "require_location",
+]
 
 
 def is_outside(location: str) -> bool:
     """Whether a location is not one below the root."""
     return "://" in location or location.startswith("/")
+
+
+def refuse_location(table: ObjectId, location: str | None) -> None:
+    """Refuse to let anybody choose the directory of a table that is declared.
+
+    One that is used twice could be deleted by a purge that slept.
+
+    Raises:
+        InvalidInputError: somebody does.
+    """
+    if location is not None:
+        shown = quote(str(table))
+        msg = f"the location of table {shown} is chosen by the catalog: leave it out"
+        raise InvalidInputError(msg)
+
+
+def require_location(table: ObjectId, location: str | None) -> str:
+    """Return the location of a table that is registered.
+
+    Raises:
+        InvalidInputError: it is missing.
+    """
+    if not location:
+        shown = quote(str(table))
+        msg = f"to register table {shown}, say where it lies, relative to the root"
+        raise InvalidInputError(msg)
+    return location
 
 
 def check_location(

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.changes.objects import find_objects
 from mooring.changes.plan import find_moment, plan_read
 from mooring.changes.replacement import REPLACEMENT
@@ -68,7 +69,7 @@ class FilesInput:
 
     def show(self) -> str:
         """Tell the version to people."""
-        return "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
+        return how_many(len(self.files), "file")
 
     def rows(self) -> FileSource:
         """Return what reads them."""

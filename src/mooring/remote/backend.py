@@ -8,60 +8,34 @@ Spec: lance-rest-openapi; objects-and-relationships; soft-delete.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from mooring.errors import (
-    InvalidInputError,
-    MooringError,
-    TableNotFoundError,
-    UnsupportedError,
-)
-from mooring.identifiers import ROOT, ObjectId, quote
-from mooring.namespace.api import (
-    Change,
-    CreateMode,
-    CreateVersion,
-    Declare,
-    DeleteVersionRecords,
-    Deregister,
-)
+from mooring.identifiers import ROOT, ObjectId
+from mooring.namespace.api import Change, CreateMode
+from mooring.namespace.batches import do_alone, require_operations
 from mooring.namespace.paging import cut
 from mooring.namespace.states import Standing
+from mooring.namespace.table_operations import CreateVersion
 from mooring.remote.batches import commit_together
+from mooring.remote.making import Making
 from mooring.remote.namespaces import Namespaces
+from mooring.remote.tables import Tables
 from mooring.remote.trash import Trash
 from mooring.remote.versions import Versions
-from mooring.tables.api import ElsewhereWritten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
-    from mooring.namespace.api import (
-        Outcome,
-        PurgeProgress,
-        PurgeReport,
-        TableInfo,
-        TableOperation,
-        Ttl,
-    )
+    from mooring.namespace.api import PurgeProgress, PurgeReport, TableInfo, Ttl
     from mooring.namespace.states import DroppedTable, TableStatus
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.remote.beside import Facts
     from mooring.remote.connection import Connection
     from mooring.tables.api import VersionRange, VersionRecord
 
 __all__ = ["RemoteBackend"]
-
-_AT_ONCE = 16
-_DIRECTORY = "directory"
-# What was sent is yet to be written and committed when the last of it has arrived.
-_UPLOAD_TIMEOUT_S = 600.0
 
 
 class RemoteBackend:
@@ -75,8 +49,10 @@ class RemoteBackend:
         """
         self.connection = connection
         self._namespaces = Namespaces(connection)
-        self._trash = Trash(connection, self.describe_table)
-        self._versions = Versions(connection, self._locate)
+        self._tables = Tables(connection, self._namespaces)
+        self._making = Making(connection, self._tables)
+        self._trash = Trash(connection, self._tables)
+        self._versions = Versions(connection, self._tables)
 
     # -- the catalog -------------------------------------------------------------------------------
 
@@ -153,32 +129,7 @@ class RemoteBackend:
 
     def describe_namespaces(self) -> list[tuple[ObjectId, Mapping[str, str]]]:
         """Return all namespaces with their properties, sorted: the root first."""
-        beside = self.connection.beside.offered()
-        if beside is not None:
-            answer = beside.of_catalog("namespaces", "the namespaces", method="GET")
-            told = answer.get("namespaces") or ()
-            return sorted(
-                ((ObjectId(tuple(one["id"])), one.get("properties") or {}) for one in told),
-                key=lambda pair: pair[0],
-            )
-        found = self._namespaces_below(ROOT)
-        with ThreadPoolExecutor(_AT_ONCE) as askers:
-            return list(zip(found, askers.map(self._properties_of, found), strict=True))
-
-    def _properties_of(self, namespace: ObjectId) -> Mapping[str, str]:
-        """Describe a namespace; not all servers have words for their root."""
-        try:
-            return self.describe_namespace(namespace)
-        except MooringError:
-            if namespace.is_root:
-                return {}
-            raise
-
-    def _namespaces_below(self, namespace: ObjectId) -> list[ObjectId]:
-        found = [namespace]
-        for name in self.list_namespaces(namespace):
-            found += self._namespaces_below(namespace.child(name))
-        return found
+        return list(self._namespaces.describe_all())
 
     def dropped_namespaces(self) -> list[tuple[ObjectId, Standing]]:
         """List the namespaces in the trash; none where the server does not tell."""
@@ -188,34 +139,7 @@ class RemoteBackend:
 
     def list_all_tables(self) -> list[ObjectId]:
         """Return the identifiers of all live tables, sorted."""
-
-        def ask(page: Mapping[str, str | None]) -> dict[str, Any]:
-            return self.connection.lance.of_catalog("table", "all tables", method="GET", query=page)
-
-        if self.connection.beside.offered() is None:
-            # Others do not have it, or list the tables of the root alone.
-            return sorted(self._tables_below(ROOT))
-        found = [
-            self.connection.parse(str(text))
-            for page in self.connection.pages(ask)
-            for text in page.get("tables") or ()
-        ]
-        return sorted({table for table in found if table is not None})
-
-    def _tables_below(self, namespace: ObjectId) -> list[ObjectId]:
-        found = [namespace.child(name) for name in self._tables_of(namespace)]
-        for name in self.list_namespaces(namespace):
-            found += self._tables_below(namespace.child(name))
-        return found
-
-    def _tables_of(self, namespace: ObjectId) -> list[str]:
-        """List a namespace's tables; of some servers, the root cannot hold any."""
-        try:
-            return self.list_tables(namespace)
-        except MooringError:
-            if namespace.is_root:
-                return []
-            raise
+        return self._tables.all()
 
     def list_tables(
         self,
@@ -226,61 +150,16 @@ class RemoteBackend:
         limit: int | None = None,
     ) -> list[str]:
         """Name the tables of a namespace."""
-        declared = None if include_declared else "false"
-
-        def ask(page: Mapping[str, str | None]) -> dict[str, Any]:
-            query = {**page, "include_declared": declared}
-            lance = self.connection.lance
-            return lance.of_namespace(namespace, "table/list", method="GET", query=query)
-
-        pages = self.connection.pages(ask)
-        found = [str(name) for page in pages for name in page.get("tables") or ()]
-        return cut(self.connection.child_names(namespace, found), after, limit)
+        names = self._tables.names_in(namespace, include_declared=include_declared)
+        return cut(names, after, limit)
 
     def describe_tables(self, within: ObjectId = ROOT) -> list[TableInfo]:
         """Locate all live tables of a namespace, or of all; elsewhere by a request for each."""
-        beside, facts = self.connection.beside.offered(), self.facts
-        if beside is not None and facts is not None:
-            joint = beside.delimiter_for(within)
-            query = {"within": joint.join(within.names) or None}
-            answer = beside.of_catalog(
-                "tables", "all tables", method="GET", query=query, delimiter=joint
-            )
-            return [
-                self.connection.info(
-                    ObjectId(tuple(one["id"])),
-                    one,
-                    keeps_versions=bool(one.get("keeps_versions", facts.keeps_versions)),
-                )
-                for one in answer.get("tables") or ()
-            ]
-        tables = sorted(self._tables_below(within))
-        with ThreadPoolExecutor(_AT_ONCE) as askers:
-            return [info for info in askers.map(self._look, tables) if info is not None]
-
-    def _look(self, table: ObjectId) -> TableInfo | None:
-        try:
-            return self.describe_table(table)
-        except TableNotFoundError:
-            return None
+        return self._tables.describe_below(within)
 
     def describe_table(self, table: ObjectId, *, check_declared: bool = False) -> TableInfo:
         """Locate a live table."""
-        return self._locate(table, check_declared)
-
-    def _locate(self, table: ObjectId, check_declared: bool) -> TableInfo:  # noqa: FBT001  # passed on
-        self.connection.require_table(table)
-        asked = {"check_declared": "true"} if check_declared else {}
-        answer = self.connection.lance.of_table(
-            table,
-            "describe",
-            query=asked,
-            body={
-                "vend_credentials": self.connection.settings.delegation,
-                **({"check_declared": True} if check_declared else {}),
-            },
-        )
-        return self.connection.info(table, answer)
+        return self._tables.describe(table, check_declared=check_declared)
 
     def table_status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there."""
@@ -321,13 +200,7 @@ class RemoteBackend:
     ) -> TableInfo:
         """Reserve an identifier without data."""
         self._prepare(table)
-        body = {
-            "vend_credentials": self.connection.settings.delegation,
-            **({"location": location} if location is not None else {}),
-            **({"properties": dict(properties)} if properties else {}),
-        }
-        answer = self.connection.lance.of_table(table, "declare", body=body, changes=True)
-        return self.connection.info(table, answer, is_only_declared=True)
+        return self._making.declare(table, location, properties or {})
 
     def create_table(
         self,
@@ -341,41 +214,8 @@ class RemoteBackend:
         Raises:
             UnsupportedError: workers are to write the rows where the server will put the table.
         """
-        from mooring.remote.rows import ARROW_STREAM, stream_chunks  # imports pyarrow
-        from mooring.tables.watched_rows import WatchedRows
-
         self._prepare(table)
-        if isinstance(rows, ElsewhereWritten):
-            msg = (
-                f"only its server knows where table {quote(str(table))} will lie, and workers"
-                " cannot write there before it is made: create it first, if only with a row or none"
-            )
-            raise UnsupportedError(msg)
-        told = msgspec.json.encode(dict(properties)).decode() if properties else None
-        source = WatchedRows(rows)
-        try:
-            answer = self.connection.lance.of_table(
-                table,
-                "create",
-                query={"mode": mode.value, "properties": told},
-                body=stream_chunks(source.reader),
-                headers={"Content-Type": ARROW_STREAM},
-                changes=True,
-                timeout_s=max(_UPLOAD_TIMEOUT_S, self.connection.settings.timeout_s),
-            )
-        except BaseException as exc:
-            # A stream without its end makes no table, whatever else is told about it.
-            if source.failure is not None:
-                raise source.failure from exc
-            raise
-        return self._made(table, answer)
-
-    def _made(self, table: ObjectId, answer: Mapping[str, Any]) -> TableInfo:
-        """Return a table that was made; the answer does not tell who decides about versions."""
-        version = answer.get("version")
-        with suppress(MooringError):  # it is made, whatever becomes of a look at it
-            return replace(self.describe_table(table), version=version)
-        return self.connection.info(table, answer)
+        return self._making.create(table, rows, mode, properties or {})
 
     def register_table(
         self,
@@ -386,24 +226,7 @@ class RemoteBackend:
     ) -> TableInfo:
         """Give an identifier to a table that lies in storage."""
         self._prepare(table)
-        body = {
-            "location": self._place_to_register(table) if location is None else location,
-            "mode": "Overwrite" if mode is CreateMode.OVERWRITE else "Create",
-            **({"properties": dict(properties)} if properties else {}),
-        }
-        answer = self.connection.lance.of_table(table, "register", body=body, changes=True)
-        return self._made(table, answer)
-
-    def _place_to_register(self, table: ObjectId) -> str:
-        """Tell where a table lies by its name: only tables of a directory's root do.
-
-        Raises:
-            InvalidInputError: its place has to be said.
-        """
-        if self.facts is not None and self.facts.kind == _DIRECTORY and table.level == 1:
-            return f"{table.name}.lance"
-        msg = f"to register table {quote(str(table))}, say where it lies: a path or a URI"
-        raise InvalidInputError(msg)
+        return self._making.register(table, location, mode, properties or {})
 
     def deregister_table(self, table: ObjectId) -> TableInfo:
         """Forget an identifier and keep the bytes."""
@@ -414,19 +237,7 @@ class RemoteBackend:
         """Give a live table another identifier."""
         self._prepare(table)
         self.connection.require_table(new)
-        before = self.describe_table(table)
-        body = {"new_table_name": new.name, "new_namespace_id": list(new.parent.names)}
-
-        def change() -> TableInfo:
-            self.connection.lance.of_table(table, "rename", body=body, changes=True)
-            with suppress(MooringError):  # it is done, and others may do more
-                return self.describe_table(new)
-            return replace(before, id=new)
-
-        def look() -> TableInfo | None:
-            return self.describe_table(new) if self._look(table) is None else None
-
-        return self.connection.settle(change, look)
+        return self._making.rename(table, new)
 
     def _prepare(self, table: ObjectId) -> None:
         self.require_writable()
@@ -546,18 +357,8 @@ class RemoteBackend:
 
     def commit_tables(self, operations: Sequence[TableOperation]) -> list[Outcome]:
         """Do one operation, or have the server do several, all of them or none."""
-        if not operations:
-            msg = "the batch is empty: it needs an operation"
-            raise InvalidInputError(msg)
+        require_operations(operations)
         self.require_writable()
-        if len(operations) > 1:
-            return commit_together(self.connection, operations)
-        match operations[0]:
-            case Declare(table, location, properties):
-                return [self.declare_table(table, location, properties)]
-            case CreateVersion() as wanted:
-                return [self._versions.create(wanted, None)]
-            case DeleteVersionRecords(table, ranges, branch):
-                return [self.delete_table_versions(table, ranges, branch=branch)]
-            case Deregister(table):
-                return [self.deregister_table(table)]
+        if len(operations) == 1:
+            return [do_alone(self, operations[0])]
+        return commit_together(self.connection, operations)

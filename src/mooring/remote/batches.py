@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mooring.errors import UnknownOutcomeError
-from mooring.namespace.api import CreateVersion, Declare, DeleteVersionRecords, Deregister
+from mooring.namespace.table_operations import (
+    CreateVersion,
+    Declare,
+    DeleteVersionRecords,
+    Deregister,
+)
 from mooring.remote.versions import ranges_body, read_record, version_body
 from mooring.tables.api import VersionRecord
 from mooring.tables.reference_names import branch_of
@@ -16,7 +21,7 @@ from mooring.tables.reference_names import branch_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mooring.namespace.api import Outcome, TableOperation
+    from mooring.namespace.table_operations import Outcome, TableOperation
     from mooring.remote.connection import Connection
 
 __all__ = ["commit_together"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mooring.clock import SystemClock
 from mooring.errors import (
     InvalidInputError,
     MooringError,
-    ReadOnlyError,
     UnknownOutcomeError,
     UnreadableError,
 )
 from mooring.http.handed_options import prefer
 from mooring.identifiers import ObjectId, is_name, quote
 from mooring.namespace.api import TableInfo
+from mooring.namespace.opened import Opened
 from mooring.remote.beside import Beside
 from mooring.remote.endpoint import Endpoint
 
@@ -29,7 +28,7 @@ __all__ = ["Connection"]
 T = TypeVar("T")
 
 
-class Connection:
+class Connection(Opened):
     """A Lance REST server that is spoken to, in somebody's name."""
 
     def __init__(
@@ -50,11 +49,9 @@ class Connection:
             storage_options: How tables are reached; they count more than what the server tells.
             clock: Tells when something is old.
         """
+        super().__init__(author=author, read_only=read_only, clock=clock)
         self.settings = settings
-        self.author = author
-        self.read_only = read_only
         self.storage_options = dict(storage_options or {})
-        self.clock = clock or SystemClock()
         self.beside = Beside(settings)
         self.lance = Endpoint(settings, settings.address, lambda: self.levels)
 
@@ -63,16 +60,6 @@ class Connection:
         """The level of every table where there is one level only; None where tables nest."""
         facts = self.beside.facts
         return None if facts is None else facts.levels
-
-    def require_writable(self) -> None:
-        """Refuse where no change may be made.
-
-        Raises:
-            ReadOnlyError: the catalog was opened read-only.
-        """
-        if self.read_only:
-            msg = "this catalog was opened read-only"
-            raise ReadOnlyError(msg)
 
     def require_table(self, table: ObjectId) -> None:
         """Refuse what cannot name a table.

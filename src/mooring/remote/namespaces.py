@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mooring.errors import NamespaceAlreadyExistsError, NamespaceNotFoundError
+from mooring.errors import (
+    MooringError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotFoundError,
+)
+from mooring.identifiers import ROOT, ObjectId
 from mooring.namespace.api import CreateMode
+from mooring.namespace.asking import ask_each, namespaces_below
 from mooring.namespace.paging import cut
 from mooring.remote.times import ttl_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from mooring.identifiers import ObjectId
     from mooring.namespace.api import Ttl
     from mooring.remote.connection import Connection
 
@@ -32,7 +37,9 @@ class Namespaces:
         """Work for a catalog."""
         self._connection = connection
 
-    def list(self, parent: ObjectId, after: str | None, limit: int | None) -> list[str]:
+    def list(
+        self, parent: ObjectId, after: str | None = None, limit: int | None = None
+    ) -> list[str]:
         """Name the direct child namespaces, sorted."""
 
         def ask(page: Mapping[str, str | None]) -> dict[str, Any]:
@@ -49,6 +56,28 @@ class Namespaces:
             NamespaceNotFoundError: there is no such namespace.
         """
         return _properties(self._connection.lance.of_namespace(namespace, "describe"))
+
+    def describe_all(self) -> Sequence[tuple[ObjectId, Mapping[str, str]]]:
+        """Return all namespaces with their properties, sorted: the root first."""
+        beside = self._connection.beside.offered()
+        if beside is not None:
+            answer = beside.of_catalog("namespaces", "the namespaces", method="GET")
+            told = answer.get("namespaces") or ()
+            return sorted(
+                ((ObjectId(tuple(one["id"])), one.get("properties") or {}) for one in told),
+                key=lambda pair: pair[0],
+            )
+        found = [*namespaces_below(ROOT, self.list)]
+        return [*zip(found, ask_each(self._look, found), strict=True)]
+
+    def _look(self, namespace: ObjectId) -> Mapping[str, str]:
+        """Describe a namespace; not all servers have words for their root."""
+        try:
+            return self.describe(namespace)
+        except MooringError:
+            if namespace.is_root:
+                return {}
+            raise
 
     def create(
         self, namespace: ObjectId, properties: Mapping[str, str], mode: CreateMode

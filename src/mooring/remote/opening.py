@@ -16,19 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "open_remote"]
 
-_TEXTS = (
-    "uri",
-    "delimiter",
-    "mooring_uri",
-    "token",
-    "credential",
-    "oauth2_server_uri",
-    "scope",
-    "api_key",
-    "ca_file",
-    "client_cert",
-    "client_key",
-)
+_TEXTS = ("delimiter", "mooring_uri", "api_key")
 KNOWN = frozenset({*_TEXTS, *COMMON})
 
 

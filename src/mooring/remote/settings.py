@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from mooring.errors import InvalidInputError
-from mooring.http.address import is_address, show_address, trim_address
+from mooring.http.address import require_address, trim_address
 from mooring.http.authorization import Grant
 from mooring.http.properties import check_patience
 from mooring.http.reach import Reach
-from mooring.identifiers import DELIMITER, quote
+from mooring.identifiers import DELIMITER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,9 +69,8 @@ class RemoteSettings:
             InvalidInputError: an address is none, or a number is not above zero.
         """
         for one in (self.uri, self.mooring_uri):
-            if one is not None and one != "none" and not is_address(one):
-                msg = f"{quote(show_address(one))} is no address of a Lance REST server: write"
-                raise InvalidInputError(f"{msg} http:// or https:// and the host")
+            if one is not None and one != "none":
+                require_address(one, "a Lance REST server")
         check_patience(self.timeout_s, self.page_size)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mooring.errors import InvalidTableStateError, MooringError, TableNotFoundError
+from mooring.errors import InvalidTableStateError, MooringError
 from mooring.identifiers import ObjectId, quote
 from mooring.namespace.api import PurgeReport, TableInfo
 from mooring.namespace.states import DroppedTable, Exists, NotFound, SoftDeleted, Standing
@@ -16,11 +16,12 @@ from mooring.remote.failures import error_of
 from mooring.remote.times import ttl_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mooring.namespace.api import Ttl
     from mooring.namespace.states import TableStatus
     from mooring.remote.connection import Connection
+    from mooring.remote.tables import Tables
 
 __all__ = ["Trash"]
 
@@ -31,15 +32,15 @@ _PURGE_TIMEOUT_S = 3600.0
 class Trash:
     """The dropped tables of a remote catalog, and how they come and go."""
 
-    def __init__(self, connection: Connection, describe: Callable[[ObjectId], TableInfo]) -> None:
+    def __init__(self, connection: Connection, tables: Tables) -> None:
         """Work for a catalog.
 
         Args:
             connection: The server.
-            describe: Locates a live table.
+            tables: The catalog's tables.
         """
         self._connection = connection
-        self._describe = describe
+        self._tables = tables
 
     def status(self, table: ObjectId) -> TableStatus:
         """Tell whether a table is live, dropped or not there.
@@ -49,11 +50,7 @@ class Trash:
         beside = self._connection.beside.offered()
         if beside is not None:
             return _read_status(beside.of_table(table, "status", method="GET"))
-        try:
-            self._describe(table)
-        except TableNotFoundError:
-            return NotFound()
-        return Exists()
+        return NotFound() if self._tables.look(table) is None else Exists()
 
     def drop(self, table: ObjectId, ttl: Ttl | None) -> TableInfo:
         """Drop a table.
@@ -96,12 +93,12 @@ class Trash:
         def change() -> TableInfo:
             answer = beside.of_table(table, "undrop", body=body, changes=True)
             with suppress(MooringError):  # it is done, and others may do more
-                return self._describe(target)
+                return self._tables.describe(target)
             return self._connection.info(target, answer)
 
         def look() -> TableInfo | None:
             is_gone = not isinstance(self.status(table), SoftDeleted)
-            return self._describe(target) if is_gone else None
+            return self._tables.describe(target) if is_gone else None
 
         return self._connection.settle(change, look)
 

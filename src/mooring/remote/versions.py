@@ -8,28 +8,28 @@ Spec: objects-and-relationships, "Table Version".
 
 from __future__ import annotations
 
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mooring.errors import (
-    InvalidInputError,
-    ServiceUnavailableError,
-    TableBranchNotFoundError,
-    TableNotFoundError,
     TableVersionNotFoundError,
     UnknownOutcomeError,
     UnsupportedError,
 )
 from mooring.identifiers import quote
+from mooring.namespace.unsettled import never_told
+from mooring.namespace.version_files import VersionFiles
 from mooring.tables.api import VersionRecord
 from mooring.tables.reference_names import branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mooring.identifiers import ObjectId
-    from mooring.namespace.api import CreateVersion, TableInfo
+    from mooring.namespace.api import TableInfo
+    from mooring.namespace.table_operations import CreateVersion
     from mooring.remote.connection import Connection
+    from mooring.remote.tables import Tables
     from mooring.tables.api import VersionRange
     from mooring.tables.records import VersionRecords
 
@@ -42,17 +42,15 @@ _OPEN_FOR_MS = 120_000
 class Versions:
     """Reads, makes and deletes versions of the tables of a remote catalog."""
 
-    def __init__(
-        self, connection: Connection, describe: Callable[[ObjectId, bool], TableInfo]
-    ) -> None:
+    def __init__(self, connection: Connection, tables: Tables) -> None:
         """Work for a catalog.
 
         Args:
             connection: The server.
-            describe: Locates a live table, and looks whether it has data, if wanted.
+            tables: The catalog's tables.
         """
         self._connection = connection
-        self._describe = describe
+        self._tables = tables
         # Versions that this process asked for and never heard of, and until when they are kept from
         # being taken for others'.
         self._unsettled: dict[tuple[ObjectId, str | None, int], int] = {}
@@ -67,10 +65,7 @@ class Versions:
         info = self._in_storage(table, known)
         if info is None:
             return self._ask_for(table, name, limit)
-        found = _records(info, name).newest_first(limit)
-        if not found and name is not None:
-            msg = f"table {quote(str(table))} has no branch {quote(name)}"
-            raise TableBranchNotFoundError(msg)
+        found = _files(info, name).newest_first(limit)
         if not found:
             self._require_reachable(info)
         return found
@@ -79,7 +74,7 @@ class Versions:
         """Locate a table whose versions the server leaves to its storage; None for others."""
         if self._connection.beside.offered() is not None:
             return None
-        info = known or self._describe(table, False)  # noqa: FBT003  # by position only
+        info = known or self._tables.describe(table)
         return None if info.keeps_versions else info
 
     def _require_reachable(self, info: TableInfo) -> None:
@@ -88,7 +83,7 @@ class Versions:
         Raises:
             UnsupportedError: the server says that there is data.
         """
-        if self._describe(info.id, True).is_only_declared is False:  # noqa: FBT003  # as above
+        if self._tables.describe(info.id, check_declared=True).is_only_declared is False:
             msg = (
                 f"nothing of table {quote(str(info.id))} is to be seen at '{info.location}', where"
                 " its server says that it lies: that place cannot be reached from here; give"
@@ -124,11 +119,10 @@ class Versions:
         """
         name = branch_of(branch)
         if self._unsettled.get((table, name, version), 0) > self._connection.clock.now_ms():
-            msg = f"whether version {version} of table {quote(str(table))} was made is not known"
-            raise UnknownOutcomeError(msg)
+            raise never_told(table, version)
         info = self._in_storage(table, None)
         if info is not None:
-            return self._describe_file(info, version, name)
+            return _files(info, name).describe(version)
         body = {"version": version, **({"branch": name} if name else {})}
         answer = self._connection.lance.of_table(table, "version/describe", body=body)
         found = answer.get("version")
@@ -136,16 +130,6 @@ class Versions:
             msg = f"table {quote(str(table))} has no version {version}"
             raise TableVersionNotFoundError(msg)
         return read_record(found)
-
-    def _describe_file(self, info: TableInfo, version: int, branch: str | None) -> VersionRecord:
-        records = _records(info, branch)
-        try:
-            return records.describe(version)
-        except TableVersionNotFoundError:
-            if branch and not records.newest_first(1):
-                msg = f"table {quote(str(info.id))} has no branch {quote(branch)}"
-                raise TableBranchNotFoundError(msg) from None
-            raise
 
     # -- making them -----------------------------------------------------------------------------
 
@@ -155,7 +139,7 @@ class Versions:
         try:
             info = self._in_storage(wanted.table, known)
             if info is not None:
-                return self._create_file(info, wanted, name)
+                return _files(info, name).create(wanted, partial(self._is_there, info))
             answer = self._connection.lance.of_table(
                 wanted.table, "version/create", body=version_body(wanted), changes=True
             )
@@ -168,36 +152,8 @@ class Versions:
             return read_record(found)
         return VersionRecord(wanted.version, wanted.manifest_path)
 
-    def _create_file(
-        self, info: TableInfo, wanted: CreateVersion, branch: str | None
-    ) -> VersionRecord:
-        try:
-            record = _records(info, branch).create(
-                wanted.version, wanted.manifest_path, wanted.metadata
-            )
-        except InvalidInputError:
-            # A manifest that is not there may have gone with the table.
-            self._confirm(info, wanted.version)
-            raise
-        try:
-            self._confirm(info, wanted.version)
-        except ServiceUnavailableError as exc:
-            msg = f"version {wanted.version} of table {quote(str(info.id))} was written, and"
-            raise UnknownOutcomeError(
-                f"{msg} whether the table is still there was not told: {exc}"
-            ) from exc
-        return record
-
-    def _confirm(self, info: TableInfo, version: int) -> None:
-        """Acknowledge a write only to a table that is still there."""
-        with suppress(TableNotFoundError):
-            if self._describe(info.id, False).location == info.location:  # noqa: FBT003  # as above
-                return
-        msg = (
-            f"table {quote(str(info.id))} was dropped or renamed while its version {version} was"
-            " written, which may be in it when it comes back: look before writing again"
-        )
-        raise TableNotFoundError(msg)
+    def _is_there(self, info: TableInfo) -> bool:
+        return self._tables.describe(info.id).location == info.location
 
     # -- deleting them ---------------------------------------------------------------------------
 
@@ -259,3 +215,7 @@ def _records(info: TableInfo, branch: str | None) -> VersionRecords:
 
     place = open_place(info.location, info.storage_options)
     return VersionRecords(place.store, place.directory, branch)
+
+
+def _files(info: TableInfo, branch: str | None) -> VersionFiles:
+    return VersionFiles(info.id, _records(info, branch), branch)

@@ -15,7 +15,9 @@ from mooring.survey.questions import QUESTIONS
 from mooring.survey.subject import IgnoredError, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from mooring.survey.question import Question
 
 __all__ = ["FAILED", "IGNORED", "NO", "REFUSED", "YES", "Answer", "survey"]
 
@@ -58,7 +60,7 @@ def survey(
         yield _answer(title, asked, subject)
 
 
-def _answer(title: str, asked: Callable[[Subject], None], subject: Subject) -> Answer:
+def _answer(title: str, asked: Question, subject: Subject) -> Answer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

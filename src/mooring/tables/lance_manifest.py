@@ -1,24 +1,20 @@
 """`__manifest` as a Lance table: strict commits that cost what they change.
 
-A commit writes one small fragment with the rows it adds. Rows that go leave a deletion vector on
-a large fragment; a small one is rewritten into the new fragment. Fragments of a size are merged
-when there are several, so that their number grows with the logarithm of the rows.
+A commit writes one small fragment with the rows it adds, and deletion vectors for rows that go; by
+way of the copy in memory it puts fragments together as well. It lands as the version after the one
+that it was made for, or not at all.
 
-Spec: directory-namespace, "Manifest Table Schema".
+Spec: directory-namespace, "Manifest Table Commits".
 """
 
 from __future__ import annotations
 
 import uuid
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import lance
-import msgspec
-import pyarrow as pa
 from lance import LanceOperation
-from lance.fragment import write_fragments
 
 from mooring.errors import (
     MooringError,
@@ -27,7 +23,20 @@ from mooring.errors import (
     UnknownOutcomeError,
 )
 from mooring.identifiers import DELIMITER
-from mooring.tables.manifest import BY, SHARED, Glimpse, ManifestRow, Named, RowChange, check_format
+from mooring.tables.manifest import BY, SHARED, Glimpse, RowChange, check_format
+from mooring.tables.manifest_copy import ManifestCopy, Plan
+from mooring.tables.manifest_rows import (
+    ADDRESS,
+    SCHEMA,
+    address_condition,
+    by_fragment,
+    children_condition,
+    fragment_of,
+    fragments_of,
+    read_rows,
+    rows_condition,
+    write_rows,
+)
 from mooring.tables.manifest_upkeep import is_due, is_ours, keep_indexed, keep_up
 from mooring.tables.strict import commit_strictly, sweep_transaction, transaction_path
 from mooring.tables.versions import list_versions, manifest_path
@@ -36,56 +45,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lance import LanceDataset
-    from lance.fragment import FragmentMetadata, LanceFragment
+    from lance.fragment import FragmentMetadata
 
     BaseOperation = lance.LanceOperation.BaseOperation
 
     from mooring.store import Store
-    from mooring.tables.manifest import CatchUp, Scope
+    from mooring.tables.manifest import CatchUp, ManifestRow, Scope
 
-__all__ = ["SCHEMA", "LanceManifest"]
+__all__ = ["LanceManifest"]
 
-_STORAGE_VERSION = "2.2"
-_PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "0"}
-SCHEMA = pa.schema(
-    [
-        pa.field("object_id", pa.string(), nullable=False, metadata=_PRIMARY_KEY),
-        pa.field("object_type", pa.string(), nullable=False),
-        pa.field("location", pa.string()),
-        pa.field("metadata", pa.string()),
-        pa.field("base_objects", pa.list_(pa.field("object_id", pa.string()))),
-    ]
-)
 _UPKEEP = "mooring"
-_ADDRESS = "_rowaddr"
-_OFFSET_BITS = 32
-_OFFSETS = (1 << _OFFSET_BITS) - 1
-# Below this many rows a fragment is rewritten rather than given a deletion vector.
-_SMALL = 256
 # So many are cheaper to list than to ask for single ones.
 _MANY_VERSIONS = 128
 _PROBED = 8
 _MANY_FRAGMENTS = 16
-# So many fragments of a size become one.
-_FAN = 4
-
-
-@dataclass(slots=True)
-class _Part:
-    """A fragment as a state knows it: its description, and its rows by offset."""
-
-    fragment: FragmentMetadata
-    ids: list[str | None]
-    live: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How a change is written: fragments rewritten whole, rows struck out of others."""
-
-    rewritten: list[int]
-    struck: dict[int, list[int]]
-    rows: list[ManifestRow]
 
 
 @contextmanager
@@ -109,20 +82,29 @@ class LanceManifest:
         """Work on the table at ``path`` of a store; it need not be there yet."""
         self._store = store
         self._path = path
-        self.version = 0
-        self.rows: dict[str, ManifestRow] = {}
-        self.metadata: dict[str, str] = {}
+        self._copy = ManifestCopy()
         # The newest version that was seen, its file, and how many there were.
         self._newest = 0
         self._like = ""
         self._versions = 0
         self._committed = 0
         self._base: LanceDataset | None = None
-        # The table at the copy's version.
-        self._current: LanceDataset | None = None
         self._written: tuple[tuple[ManifestRow, ...], list[FragmentMetadata]] | None = None
-        self._places: dict[str, int] = {}
-        self._parts: dict[int, _Part] = {}
+
+    @property
+    def version(self) -> int:
+        """The version of the copy in memory; 0 before the first."""
+        return self._copy.version
+
+    @property
+    def rows(self) -> Mapping[str, ManifestRow]:
+        """Every row of that version by its identifier."""
+        return self._copy.rows
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The table's own map at that version."""
+        return self._copy.metadata
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -150,17 +132,17 @@ class LanceManifest:
         self, version: int, object_ids: Iterable[str], scopes: Iterable[Scope] = ()
     ) -> Glimpse:
         """Read single rows, by the index where there is one, and those in some scopes."""
-        wanted = _condition(object_ids, scopes)
+        condition = rows_condition(object_ids, scopes)
         with self._reading(version):
             dataset = self._open(version)
             check_format(dataset.metadata)
             found = (
-                dataset.to_table(SCHEMA.names, filter=wanted, with_row_address=True)
-                if wanted
+                dataset.to_table(SCHEMA.names, filter=condition, with_row_address=True)
+                if condition
                 else None
             )
-            rows = _rows_of(found) if found else []
-            addresses = found[_ADDRESS].to_pylist() if found else []
+            rows = read_rows(found) if found else []
+            addresses = found[ADDRESS].to_pylist() if found else []
             by_us = is_ours(dataset, version)
         places = dict(zip((row.object_id for row in rows), addresses, strict=True))
         by_id = {row.object_id: row for row in rows}
@@ -170,17 +152,12 @@ class LanceManifest:
     def children(self, version: int, parent: str, kind: str) -> list[str]:
         """Name what of a kind lies in a namespace, reading identifiers alone."""
         prefix = parent + DELIMITER if parent else ""
-        below = (
-            f"starts_with(object_id, {_quoted(prefix)})"
-            if prefix
-            else f"NOT contains(object_id, {_quoted(DELIMITER)})"
-        )
         with self._reading(version):
             dataset = self._open(version)
             check_format(dataset.metadata)
-            wanted = f"object_type = {_quoted(kind)} AND {below}"
-            found = dataset.to_table(["object_id"], filter=wanted)["object_id"].to_pylist()
-        names = [object_id.removeprefix(prefix) for object_id in found]
+            found = dataset.to_table(["object_id"], filter=children_condition(prefix, kind))
+        object_ids = found["object_id"].to_pylist()
+        names = [object_id.removeprefix(prefix) for object_id in object_ids]
         return [name for name in names if DELIMITER not in name]
 
     def follow(self, version: int) -> set[str]:
@@ -188,14 +165,7 @@ class LanceManifest:
         with self._reading(version):
             dataset = self._open(version)
             check_format(dataset.metadata)
-            fragments = _fragments_of(dataset)
-            # Until all is read the copy shows no version.
-            self.version = 0
-            changed, fresh = self._drop_what_differs(dataset, fragments)
-            if fresh:
-                changed |= self._take_in(dataset, fresh, fragments)
-            self._settle(dataset)
-            return changed
+            return self._copy.follow(dataset)
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -221,11 +191,11 @@ class LanceManifest:
 
     def commit(self, change: RowChange, properties: Mapping[str, str]) -> CatchUp | None:
         """Commit a change of rows as the version after the copy's."""
-        plan = self._plan(change)
+        plan = self._copy.plan(change)
         staged: list[str] = []
 
         def stage(dataset: LanceDataset) -> BaseOperation:
-            new = _write(dataset, plan.rows) if plan.rows else []
+            new = write_rows(dataset, plan.rows) if plan.rows else []
             staged.extend(self._files_of(new))
             return self._operation(dataset, plan, new, staged)
 
@@ -233,17 +203,17 @@ class LanceManifest:
         if committed is None:
             return None
         self._require_kept(committed, change)
-        return lambda: self._follow_own(committed, plan)
+        return lambda: self._copy.follow_own(committed, plan)
 
     def commit_on(self, glimpse: Glimpse, change: RowChange, properties: Mapping[str, str]) -> bool:
         """Commit a change on top of single rows that were read, as fast as can be."""
         dataset, places = cast("tuple[LanceDataset, dict[str, int]]", glimpse.handle)
         new = self._written_for(dataset, change.added)
-        struck = _by_fragment(places[object_id] for object_id in sorted(change.removed))
+        struck = by_fragment(places[object_id] for object_id in sorted(change.removed))
         staged: list[str] = []
 
         def stage(base: LanceDataset) -> BaseOperation:
-            return self._operation(base, _Plan([], struck, []), new, staged)
+            return self._operation(base, Plan([], struck, []), new, staged)
 
         committed = self._commit(dataset, stage, staged, properties)
         if committed is None:
@@ -265,7 +235,7 @@ class LanceManifest:
         """Write rows that are added, or take what an earlier try wrote for the same ones."""
         if self._written is None or self._written[0] != rows:
             self.give_up()
-            new = _write(dataset, list(rows)) if rows else []
+            new = write_rows(dataset, list(rows)) if rows else []
             # Before the race for the version, which a sync would slow down.
             self._store.sync(self._files_of(new))
             self._written = (rows, new)
@@ -349,15 +319,14 @@ class LanceManifest:
     def _operation(
         self,
         dataset: LanceDataset,
-        plan: _Plan,
+        plan: Plan,
         new: list[FragmentMetadata],
         staged: list[str],
     ) -> BaseOperation:
         """Write deletion vectors and put a change together; their files go to ``staged``."""
         removed, updated = list(plan.rewritten), []
         for number, offsets in plan.struck.items():
-            addresses = ", ".join(str((number << _OFFSET_BITS) + offset) for offset in offsets)
-            left = _fragment(dataset, number).delete(f"{_ADDRESS} IN ({addresses})")
+            left = fragment_of(dataset, number).delete(address_condition(number, offsets))
             if left is None or left.deletion_file is None:
                 removed.append(number)
                 continue
@@ -409,134 +378,14 @@ class LanceManifest:
             return False  # it was tidied away just now
         return _content_of(there) == _content_of(self._base)
 
-    def _plan(self, change: RowChange) -> _Plan:
-        """Decide which fragments are rewritten with a change."""
-        parts = self._parts
-        gone_ids = sorted(change.removed & self._places.keys())
-        struck = _by_fragment(self._places[object_id] for object_id in gone_ids)
-        left = {number: parts[number].live - len(gone) for number, gone in struck.items()}
-        rewritten = [
-            number
-            for number, count in left.items()
-            if count <= _SMALL or 2 * count < len(parts[number].ids)
-        ]
-        count = len(change.added) + sum(left[number] for number in rewritten)
-        while len(alike := self._alike(count, {*rewritten, *struck})) >= _FAN - 1:
-            rewritten += alike
-            count += sum(parts[number].live for number in alike)
-        survivors = [
-            self.rows[object_id]
-            for number in rewritten
-            for object_id in parts[number].ids
-            if object_id is not None and object_id not in change.removed
-        ]
-        kept = {number: gone for number, gone in struck.items() if number not in rewritten}
-        return _Plan(rewritten, kept, [*survivors, *change.added])
-
-    def _alike(self, count: int, taken: set[int]) -> list[int]:
-        """Return the fragments that are no larger than one of so many rows."""
-        tier = _tier(count)
-        return [
-            number
-            for number, part in self._parts.items()
-            if number not in taken and _tier(part.live) <= tier
-        ]
-
-    # -- the copy in memory ----------------------------------------------------------------------
+    # -- small things ------------------------------------------------------------------------
 
     def _at_copy(self) -> LanceDataset:
         """Return the table at the copy's version, which is open unless it was read in parts."""
-        if self._current is None or self._current.version != self.version:
-            self._current = self._open(self.version)
-        return self._current
-
-    def _settle(self, dataset: LanceDataset) -> None:
-        self._current = dataset
-        self.version = dataset.version
-        self.metadata = dict(dataset.metadata)
-
-    def _drop_what_differs(
-        self, dataset: LanceDataset, fragments: dict[int, FragmentMetadata]
-    ) -> tuple[set[str], list[int]]:
-        """Forget rows that are gone; tell whose, and which fragments are to be read."""
-        changed: set[str] = set()
-        for number, part in list(self._parts.items()):
-            found = fragments.get(number)
-            if found is None or not _same_files(part.fragment, found):
-                changed |= self._forget(number)
-            elif _deletion(part.fragment) != _deletion(found):
-                changed |= self._strike(dataset, number, found)
-        return changed, [number for number in fragments if number not in self._parts]
-
-    def _take_in(
-        self, dataset: LanceDataset, numbers: list[int], fragments: dict[int, FragmentMetadata]
-    ) -> set[str]:
-        found = dataset.scanner(
-            columns=SCHEMA.names,
-            fragments=[_fragment(dataset, number) for number in numbers],
-            with_row_address=True,
-        ).to_table()
-        for number in numbers:
-            size = fragments[number].physical_rows
-            self._parts[number] = _Part(fragments[number], [None] * size, 0)
-        rows = _rows_of(found)
-        for address, row in zip(found[_ADDRESS].to_pylist(), rows, strict=True):
-            part = self._parts[address >> _OFFSET_BITS]
-            part.ids[address & _OFFSETS] = row.object_id
-            part.live += 1
-            self.rows[row.object_id] = row
-            self._places[row.object_id] = address
-        return {row.object_id for row in rows}
-
-    def _strike(self, dataset: LanceDataset, number: int, fragment: FragmentMetadata) -> set[str]:
-        """Follow a new deletion vector on a fragment whose rows are known."""
-        found = dataset.scanner(
-            columns=[], fragments=[_fragment(dataset, number)], with_row_address=True
-        ).to_table()
-        left = {address & _OFFSETS for address in found[_ADDRESS].to_pylist()}
-        known = enumerate(self._parts[number].ids)
-        offsets = [at for at, object_id in known if object_id is not None and at not in left]
-        return self._strike_out(number, offsets, fragment)
-
-    def _strike_out(self, number: int, offsets: list[int], fragment: FragmentMetadata) -> set[str]:
-        part = self._parts[number]
-        gone = set()
-        for offset in offsets:
-            object_id, part.ids[offset] = part.ids[offset], None
-            if object_id and self._places.get(object_id) == (number << _OFFSET_BITS) + offset:
-                del self._places[object_id], self.rows[object_id]
-                gone.add(object_id)
-        part.live -= len(offsets)
-        part.fragment = fragment
-        return gone
-
-    def _forget(self, number: int) -> set[str]:
-        gone = set()
-        for object_id in self._parts.pop(number).ids:
-            if object_id and self._places.get(object_id, -1) >> _OFFSET_BITS == number:
-                del self._places[object_id], self.rows[object_id]
-                gone.add(object_id)
-        return gone
-
-    def _follow_own(self, dataset: LanceDataset, plan: _Plan) -> None:
-        """Bring the copy up to one's own commit without reading it back."""
-        fragments = _fragments_of(dataset)
-        for number, offsets in plan.struck.items():
-            if number in fragments:
-                self._strike_out(number, offsets, fragments[number])
-            else:
-                self._forget(number)
-        for number in plan.rewritten:
-            self._forget(number)
-        for number in fragments.keys() - self._parts.keys():
-            ids: list[str | None] = [row.object_id for row in plan.rows]
-            self._parts[number] = _Part(fragments[number], ids, len(ids))
-            for offset, row in enumerate(plan.rows):
-                self.rows[row.object_id] = row
-                self._places[row.object_id] = (number << _OFFSET_BITS) + offset
-        self._settle(dataset)
-
-    # -- small things ------------------------------------------------------------------------
+        copy = self._copy
+        if copy.dataset is None or copy.dataset.version != copy.version:
+            copy.dataset = self._open(copy.version)
+        return copy.dataset
 
     def _open(self, version: int | None) -> LanceDataset:
         options = dict(self._store.options) or None
@@ -555,80 +404,6 @@ class LanceManifest:
             raise ServiceUnavailableError(msg) from exc
 
 
-def _write(dataset: LanceDataset, rows: list[ManifestRow]) -> list[FragmentMetadata]:
-    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-    return write_fragments(
-        pa.Table.from_arrays(arrays, schema=SCHEMA),
-        dataset,
-        mode="append",
-        data_storage_version=_STORAGE_VERSION,
-    )
-
-
-def _fragment(dataset: LanceDataset, number: int) -> LanceFragment:
-    found = dataset.get_fragment(number)
-    if found is None:
-        msg = f"fragment {number} is not in version {dataset.version}"
-        raise ValueError(msg)
-    return found
-
-
-def _fragments_of(dataset: LanceDataset) -> dict[int, FragmentMetadata]:
-    return {found.fragment_id: found.metadata for found in dataset.get_fragments()}
-
-
-def _condition(object_ids: Iterable[str], scopes: Iterable[Scope]) -> str:
-    """Put into SQL which rows are looked for; empty for none."""
-    conditions = [
-        f"starts_with(object_id, {_quoted(scope.prefix)})"
-        f" AND contains(object_id, {_quoted(scope.part)})"
-        if isinstance(scope, Named)
-        else f"location IN ({_quoted_all(scope.around)})"
-        f" OR starts_with(location, {_quoted(scope.location + '/')})"
-        for scope in scopes
-    ]
-    if wanted := _quoted_all(object_ids):
-        conditions.append(f"object_id IN ({wanted})")
-    return " OR ".join(f"({condition})" for condition in conditions)
-
-
-def _quoted_all(texts: Iterable[str]) -> str:
-    return ", ".join(map(_quoted, texts))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for address in addresses:
-        found.setdefault(address >> _OFFSET_BITS, []).append(address & _OFFSETS)
-    return found
-
-
 def _content_of(dataset: LanceDataset) -> object:
-    fragments = {number: str(found) for number, found in _fragments_of(dataset).items()}
+    fragments = {number: str(found) for number, found in fragments_of(dataset).items()}
     return fragments, dict(dataset.metadata)
-
-
-def _tier(count: int) -> int:
-    return max(count - 1, 0).bit_length() // 2
-
-
-def _rows_of(table: pa.Table) -> list[ManifestRow]:
-    columns = [table[name].to_pylist() for name in SCHEMA.names[:-1]]
-    if table["base_objects"].null_count == table.num_rows:
-        return list(map(ManifestRow, *columns))
-    bases = [None if found is None else tuple(found) for found in table["base_objects"].to_pylist()]
-    return list(map(ManifestRow, *columns, bases))
-
-
-def _same_files(one: FragmentMetadata, other: FragmentMetadata) -> bool:
-    return [file.path for file in one.files] == [file.path for file in other.files]
-
-
-def _deletion(fragment: FragmentMetadata) -> object:
-    found = fragment.deletion_file
-    return None if found is None else (found.read_version, found.id, found.num_deleted_rows)

@@ -16,7 +16,8 @@ from mooring.identifiers import ROOT
 from mooring.jobs.address import CatalogAddress
 from mooring.jobs.runner import Threads
 from mooring.upkeep.audit_catalog import Around, audit_catalog
-from mooring.upkeep.audit_table import Checks, Subject, audit_tables
+from mooring.upkeep.audit_look import Checks, Subject
+from mooring.upkeep.audit_table import audit_tables
 from mooring.upkeep.findings import Severity
 from mooring.upkeep.stored import stored_backend
 

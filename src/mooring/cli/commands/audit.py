@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
+from mooring.cli.ages import parse_age
 from mooring.cli.confirm import Plan
 from mooring.cli.options import DryRun, OptionalNamespace, Yes, command
 from mooring.cli.session import Session
 from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
-from mooring.clock import parse_ttl
 from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def audit_command(
     Nothing is changed unless --repair says so. It ends with 0 where nothing is wrong, apart from
     information, and with 1 where something is.
     """
-    age_ms = _age(older_than)
+    age_ms = parse_age(older_than)
     wanted = _parse_kinds(kinds or [])
     catalog = session.open_catalog()
     with choose_runner(
@@ -142,14 +143,6 @@ def _run(  # the arguments of an audit
         )
 
 
-def _age(text: str) -> int:
-    age_ms = parse_ttl(text)
-    if age_ms is None:
-        msg = f"'{text}' is no age: say how long nothing was written, as in 7d or 12h"
-        raise InvalidInputError(msg)
-    return age_ms
-
-
 def _parse_kinds(texts: Sequence[str]) -> list[Fault]:
     from mooring.upkeep.findings import Fault
 
@@ -176,7 +169,7 @@ def _tell(session: Session, found: Sequence[Finding], tables: int) -> None:
         for severity, word in (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
         if counts[severity]
     )
-    session.output.message(f"looked at {_count(tables, 'table')}: {said or 'all is well'}")
+    session.output.message(f"looked at {how_many(tables, 'table')}: {said or 'all is well'}")
     if any(one.repair for one in found):
         session.output.message("do the repairs with --repair, or see them with --dry-run")
 
@@ -190,10 +183,6 @@ def _shown(finding: Finding) -> Row:
         "size": format_size(finding.bytes) if finding.bytes else None,
         "repair": finding.repair.value if finding.repair else none,
     }
-
-
-def _count(number: int, thing: str) -> str:
-    return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _end(found: Sequence[Finding]) -> None:
@@ -219,7 +208,7 @@ def _repair(  # what was found, and how to go about it
     from mooring.upkeep.repairs import choose
 
     chosen, left = choose(found, kinds)
-    plan = Plan(f"do {_count(len(chosen), 'repair')}", _PLAN, [_planned(one) for one in chosen])
+    plan = Plan(f"do {how_many(len(chosen), 'repair')}", _PLAN, [_planned(one) for one in chosen])
     if dry_run:
         plan.show(session.output)
         _end(found)

@@ -9,6 +9,7 @@ import typer
 
 from mooring.cli.completion import complete_changes, complete_namespaces
 from mooring.cli.listing import as_time
+from mooring.cli.newest import Newest, show_newest
 from mooring.cli.options import NewName, command, group
 from mooring.cli.properties import show_properties
 from mooring.cli.session import Session, parse_pairs
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangesName", "app", "open_changes", "split_names"]
 
-_SHOWN = 20
 _LISTED = ("name", "position", "keys", "partitions", "buckets")
 _COLUMNS = ("name", "type", "nullable", "default", "key")
 _PARTITIONS = ("partition", "files", "bytes", "rows", "base", "pending")
@@ -185,25 +185,13 @@ def show_command(session: Session, name: ChangesName) -> None:
 def log_command(
     session: Session,
     name: ChangesName,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=1,
-            help=f"Only the newest so many; {_SHOWN} to read, and all for programs.",
-        ),
-    ] = None,
+    limit: Newest = None,
 ) -> None:
     """List the positions of a change table, the newest first: what changed, by whom and when."""
     moment = open_changes(session.open_catalog(), name).at()
-    rows = _positions(moment)
-    if limit is None and session.output.is_for_people:
-        limit = _SHOWN
-    session.output.rows(_POSITIONS, rows[:limit])
-    if limit is not None and len(rows) > limit:
-        session.output.message("older positions are left out: --limit shows more")
+    show_newest(
+        session.output, _POSITIONS, lambda _: _positions(moment), limit=limit, what="positions"
+    )
 
 
 @app.command("alter")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.commands.changes import ChangesName, open_changes, split_names
-from mooring.cli.commands.table import FileFormat
 from mooring.cli.confirm import Plan
 from mooring.cli.options import DryRun, Yes, command
+from mooring.cli.row_options import SHOWN, FileFormat, OfFormat, RowLimit, ToFile
 from mooring.cli.session import Session, parse_pairs
 from mooring.cli.shown_rows import count_rows, show_rows, stream_rows, write_rows
 from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to"]
 
-_SHOWN = 20
 # More than this outgrows one process.
 _FITS_BYTES = 8 * 1024**3
 _PLAN = ("table", "action", "rows", "position")
@@ -183,16 +182,7 @@ def read_command(
         ),
     ] = None,
     where: Where = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=0,
-            help=f"At most so many rows; {_SHOWN} to read, and all for files and programs.",
-        ),
-    ] = None,
+    limit: RowLimit = None,
     position: Annotated[
         int | None,
         typer.Option("--at-position", metavar="NUMBER", min=0, help="As of this position."),
@@ -204,15 +194,8 @@ def read_command(
         str | None,
         typer.Option("--as-of", metavar="TIME", help="As of a time: 2013-01-31T12:30:00Z; in UTC."),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="FILE", help="Write the rows to a file; - is standard output."
-        ),
-    ] = None,
-    file_format: Annotated[
-        FileFormat | None, typer.Option("--format", help="The file's format; its suffix tells.")
-    ] = None,
+    to: ToFile = None,
+    file_format: OfFormat = None,
 ) -> None:
     """Show the rows that all changes come to, now or as of a position, transaction or time."""
     table = open_changes(session.open_catalog(), name)
@@ -222,7 +205,7 @@ def read_command(
     if to is not None:
         rows.write(to, file_format, limit)
     elif session.output.is_for_people:
-        rows.show(_SHOWN if limit is None else limit)
+        rows.show(SHOWN if limit is None else limit)
     else:
         rows.stream(limit)
 
@@ -254,10 +237,8 @@ def delete_command(
         count = sum(rows.num_rows for rows in found)
         row = {"table": name, "action": "delete", "rows": count, "position": moment.position}
         plan = Plan(f"delete {count_rows(count)} of '{name}'", _PLAN, [row])
-        if dry_run:
-            plan.show(session.output)
+        if not plan.is_agreed(session.output, yes=yes, dry_run=dry_run):
             return
-        plan.confirm(session.output, yes=yes)
         landed = table.delete_where(where, runner=runner, run=run_id, message=message)
     _tell(session, name, "deleted", [landed])
 
@@ -278,10 +259,8 @@ def truncate_command(
     what = f"remove all rows of '{name}'" + _of(partitions)
     row = {"table": name, "action": "truncate", "rows": None, "position": table.position}
     plan = Plan(what, _PLAN, [row])
-    if dry_run:
-        plan.show(session.output)
+    if not plan.is_agreed(session.output, yes=yes, dry_run=dry_run):
         return
-    plan.confirm(session.output, yes=yes)
     landed = table.truncate(chosen, run=run_id, message=message)
     _tell(session, name, "truncated", [landed])
 
@@ -318,10 +297,8 @@ def replace_command(
     row = {"table": name, "action": "replace", "rows": None, "position": table.position}
     where = " in the partitions that rows fall into" if only_touched else _of(partitions)
     plan = Plan(f"replace the rows of '{name}'{where}", _PLAN, [row])
-    if dry_run:
-        plan.show(session.output)
+    if not plan.is_agreed(session.output, yes=yes, dry_run=dry_run):
         return
-    plan.confirm(session.output, yes=yes)
     fits = source.size_bytes <= _FITS_BYTES
     with (
         choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.closeness import close_names, did_you_mean
 from mooring.cli.completion import complete_changes
 from mooring.cli.listing import as_time
@@ -255,7 +256,7 @@ def _sentence(table: ChangeTable, report: CompactionReport) -> str:
     if not rounds:
         return f"nothing is due in '{table.id}': --plan shows what is pending{beaten}"
     rewritten, kept = sum(one.rewritten for one in rounds), sum(one.kept for one in rounds)
-    partitions = "1 partition" if len(rounds) == 1 else f"{len(rounds):,} partitions"
+    partitions = how_many(len(rounds), "partition")
     return (
         f"compacted '{table.id}': {partitions}, {sum(one.deltas for one in rounds):,} deltas;"
         f" rewrote {rewritten:,} of {rewritten + kept:,} buckets,"

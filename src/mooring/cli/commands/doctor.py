@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.options import OptionalUri, command
 from mooring.cli.session import Session
 
@@ -67,8 +68,4 @@ def _sum_up(session: Session, findings: list[Finding]) -> None:
 
     problems = sum(finding.status == PROBLEM for finding in findings)
     warnings = sum(finding.status == WARNING for finding in findings)
-    session.output.message(f"{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    session.output.message(f"{how_many(problems, 'problem')}, {how_many(warnings, 'warning')}")

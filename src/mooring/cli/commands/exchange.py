@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.options import DryRun, command
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError
@@ -145,10 +146,8 @@ def _made(snapshot: Snapshot) -> int:
 
 
 def _count(snapshot: Snapshot) -> str:
-    made = _made(snapshot)
-    namespaces = "1 namespace" if made == 1 else f"{made:,} namespaces"
-    tables = len(snapshot.tables)
-    return f"{namespaces} and " + ("1 table" if tables == 1 else f"{tables:,} tables")
+    tables = how_many(len(snapshot.tables), "table")
+    return f"{how_many(_made(snapshot), 'namespace')} and {tables}"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.listing import as_time
 from mooring.cli.options import OptionalNamespace, command
 from mooring.cli.session import Session
@@ -138,7 +139,7 @@ def _sum_up(found: Inventory) -> str:
     from mooring.cli.progress import format_size
 
     sums = found.totals
-    tables = "1 table" if sums["tables"] == 1 else f"{sums['tables']:,} tables"
+    tables = how_many(sums["tables"], "table")
     return (
         f"{tables}: {sums['rows']:,} rows in {sums['fragments']:,} fragments,"
         f" {format_size(sums['data_bytes'])} of data, {format_size(sums['total_bytes'])} on storage"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.batches import apply_to_each
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import as_time, can_undrop, is_iceberg, is_remote, stored
@@ -131,11 +132,7 @@ def _agreed(
     if not dry_run and len(set(names)) == 1 and (verb != "drop" or can_undrop(catalog)):
         return True
     plan = _plan(session, catalog, verb, names)
-    if dry_run:
-        plan.show(session.output)
-        return False
-    plan.confirm(session.output, yes=yes)
-    return True
+    return plan.is_agreed(session.output, yes=yes, dry_run=dry_run)
 
 
 def _plan(session: Session, catalog: Catalog, verb: str, names: list[str]) -> Plan:
@@ -144,8 +141,7 @@ def _plan(session: Session, catalog: Catalog, verb: str, names: list[str]) -> Pl
         info = _describe(catalog, verb, name)
         _require_unprotected(session, catalog, info)
         rows.append({"table": name, "action": verb, "location": info.location})
-    count = "1 table" if len(rows) == 1 else f"{len(rows)} tables"
-    return Plan(f"{verb} {count}", ["table", "action", "location"], rows)
+    return Plan(f"{verb} {how_many(len(rows), 'table')}", ["table", "action", "location"], rows)
 
 
 def _describe(catalog: Catalog, verb: str, name: str) -> TableInfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.cli.options import DryRun, OptionalUri, command
 from mooring.cli.session import Session
 from mooring.cli.spark import Conf, Master, UseSpark, choose_runner
@@ -74,13 +75,13 @@ def _tell(session: Session, catalog: Catalog, report: MigrationReport, *, dry_ru
         output.rows(_COLUMNS, rows)
     if dry_run:
         output.message(
-            f"dry run: would add {_tables(report.missing)} to the manifest,"
+            f"dry run: would add {how_many(len(report.missing), 'table')} to the manifest,"
             f" {len(report.already):,} are there already; nothing was changed"
         )
     else:
         gone = f", removed {len(report.removed):,}" if report.removed else ""
         output.message(
-            f"added {_tables(report.added)} to the manifest{gone},"
+            f"added {how_many(len(report.added), 'table')} to the manifest{gone},"
             f" {len(report.already):,} were there already, left out {len(report.skipped):,}"
         )
     if not (dry_run and report.to_do):
@@ -120,7 +121,3 @@ def _skipped(report: MigrationReport) -> Iterator[Row]:
             "reason": found.reason.value,
             "detail": found.detail,
         }
-
-
-def _tables(names: tuple[str, ...]) -> str:
-    return "1 table" if len(names) == 1 else f"{len(names):,} tables"

@@ -19,7 +19,9 @@ from mooring.cli.properties import (
     Retention,
     Unset,
     gather_properties,
+    require_updates,
     show_properties,
+    tell_set,
 )
 from mooring.cli.session import Session
 from mooring.errors import InvalidInputError, NamespaceAlreadyExistsError
@@ -166,15 +168,10 @@ def set_command(
         protect=protect,
         unset=unset,
     )
-    if not updates:
-        msg = "nothing to change: give a property with -p KEY=VALUE, or another option"
-        raise InvalidInputError(msg)
+    require_updates(updates)
     kept = session.open_catalog().update_namespace(name, updates)
     place = f"namespace '{name}'" if name else "the root namespace"
-    count = "1 property" if len(kept) == 1 else f"{len(kept)} properties"
-    session.output.change(
-        {"namespace": name, "result": "set", "properties": kept}, f"{place} has {count} now"
-    )
+    tell_set(session.output, {"namespace": name}, place, kept)
 
 
 @app.command("tree")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import (
     as_time,
@@ -81,8 +82,8 @@ def undrop_command(session: Session, name: DroppedNamespace) -> None:
     """Bring a dropped namespace back with all that was dropped with it."""
     catalog = session.open_catalog()
     count = catalog.undrop_namespace(name)
-    objects = "1 object" if count == 2 else f"{count - 1} objects"  # noqa: PLR2004  # itself, too
-    with_it = f", with {objects} in it" if count > 1 else ""
+    # It is one of them itself.
+    with_it = f", with {how_many(count - 1, 'object')} in it" if count > 1 else ""
     session.output.change(
         {"namespace": name, "result": "undropped", "objects": count},
         f"namespace '{name}' is live again{with_it}",
@@ -198,7 +199,7 @@ def _tell_dropped(session: Session, catalog: Catalog, name: str, below: tuple[in
 def _count(namespaces: int, tables: int) -> str:
     parts = []
     if tables:
-        parts.append("1 table" if tables == 1 else f"{tables} tables")
+        parts.append(how_many(tables, "table"))
     if namespaces:
-        parts.append("1 namespace" if namespaces == 1 else f"{namespaces} namespaces")
+        parts.append(how_many(namespaces, "namespace"))
     return " and ".join(parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.completion import complete_changes
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import as_time
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from mooring.catalog import Catalog
     from mooring.changes import ChangeTable
+    from mooring.changes.publication_status import PublicationStatus
     from mooring.changes.publish_plan import PublishPlan
-    from mooring.changes.publishing import PublicationStatus, PublishReport
+    from mooring.changes.publish_report import PublishReport
     from mooring.jobs.runner import Runner
     from mooring.jobs.writing import PartWritten
 
@@ -146,8 +148,7 @@ def publish_command(
     plans = [job.plan() for job in jobs] if dry_run or spark is None else []
     if dry_run:
         rows = [_plan_row(job, plan) for job, plan in zip(jobs, plans, strict=True)]
-        count = "1 table" if len(rows) == 1 else f"{len(rows):,} tables"
-        Plan(f"publish {count}", _PLAN, rows).show(session.output)
+        Plan(f"publish {how_many(len(rows), 'table')}", _PLAN, rows).show(session.output)
         return
     fits = sum(map(_size, plans)) <= _FITS_BYTES
     with choose_runner(session, spark=spark, master=master, conf=conf, fits=fits) as runner:
@@ -291,14 +292,13 @@ def _plan_row(job: _Job, plan: PublishPlan) -> dict[str, object]:
 
 
 def _show_status(session: Session, tables: Sequence[ChangeTable]) -> None:
-    from mooring.changes.publishing import publication_status
+    from mooring.changes.publication_status import publication_status
 
     each = {table.id: table for table in tables}
     found = [one for table in each.values() for one in publication_status(table)]
     session.output.rows(_STATUS, [_status_row(one) for one in found])
     behind = sum(one.state == "behind" for one in found)
-    count = "1 publication" if len(found) == 1 else f"{len(found):,} publications"
-    session.output.message(f"{count}, {behind:,} behind")
+    session.output.message(f"{how_many(len(found), 'publication')}, {behind:,} behind")
 
 
 def _status_row(one: PublicationStatus) -> dict[str, object]:

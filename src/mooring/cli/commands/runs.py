@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from mooring.cli.completion import complete_any
 from mooring.cli.listing import as_time
+from mooring.cli.newest import Newest, show_newest
 from mooring.cli.options import command, group
 from mooring.cli.session import Session
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "expectation_rows", "output_rows", "record_of", "show_source"]
 
-_SHOWN = 20
 _COLUMNS = ("run", "pipeline", "state", "by", "started", "seconds", "read", "wrote")
 _INPUT_COLUMNS = ("source", "kind", "name", "version")
 _STEP_COLUMNS = ("step", "kind", "needs")
@@ -61,27 +61,17 @@ def list_command(
             autocompletion=complete_any,
         ),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=1,
-            help=f"Only the newest so many; {_SHOWN} to read, and all for programs.",
-        ),
-    ] = None,
+    limit: Newest = None,
 ) -> None:
     """List runs, the newest first."""
     from mooring.pipelines import list_runs
 
-    if limit is None and session.output.is_for_people:
-        limit = _SHOWN
-    wanted = None if limit is None else limit + 1
-    found = list_runs(session.open_catalog(), pipeline, table=table, limit=wanted)
-    session.output.rows(_COLUMNS, [_row(one) for one in found[:limit]])
-    if limit is not None and len(found) > limit:
-        session.output.message("older runs are left out: --limit shows more")
+    catalog = session.open_catalog()
+
+    def read(wanted: int | None) -> list[dict[str, object]]:
+        return [_row(one) for one in list_runs(catalog, pipeline, table=table, limit=wanted)]
+
+    show_newest(session.output, _COLUMNS, read, limit=limit, what="runs")
 
 
 @app.command("show")

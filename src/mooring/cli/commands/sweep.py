@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
+from mooring.cli.ages import parse_age
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import as_time, directory_of, is_iceberg
 from mooring.cli.options import DryRun, Yes, command
 from mooring.cli.session import Session
-from mooring.clock import parse_ttl
-from mooring.errors import InvalidInputError, UnsupportedError
+from mooring.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from mooring.directory.compat_backend import CompatBackend
@@ -39,10 +40,7 @@ def sweep_command(
 
     A directory that holds a whole table is shown and kept: it may be a deregistered one.
     """
-    age_ms = parse_ttl(older_than)
-    if age_ms is None:
-        msg = f"'{older_than}' is no age: say how long nothing was written, as in 1d or 12h"
-        raise InvalidInputError(msg)
+    age_ms = parse_age(older_than)
     backend = _with_manifest(session)
     orphans = backend.find_orphans(age_ms)
     doomed = [orphan for orphan in orphans if not orphan.is_table]
@@ -106,7 +104,7 @@ def _nothing(orphans: list[Orphan], older_than: str) -> str:
 
 
 def _count(orphans: list[Orphan]) -> str:
-    return "1 directory" if len(orphans) == 1 else f"{len(orphans)} directories"
+    return how_many(len(orphans), "directory", "directories")
 
 
 def _row(orphan: Orphan) -> dict[str, object]:

@@ -25,8 +25,11 @@ from mooring.cli.properties import (
     Properties,
     Unset,
     gather_properties,
+    require_updates,
     show_properties,
+    tell_set,
 )
+from mooring.cli.row_options import OfFormat
 from mooring.cli.session import Session
 from mooring.cli.shown_rows import count_rows
 from mooring.errors import InvalidInputError
@@ -43,15 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer()
-
-
-class FileFormat(StrEnum):
-    """Formats of files with rows."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
-    ARROW = "arrow"
 
 
 class Mode(StrEnum):
@@ -103,9 +97,7 @@ def create_command(
     source: Annotated[
         Path, typer.Option("--from", metavar="FILE", help="A file of rows, or a directory of them.")
     ],
-    file_format: Annotated[
-        FileFormat | None, typer.Option("--format", help="The file's format; its suffix tells.")
-    ] = None,
+    file_format: OfFormat = None,
     mode: Annotated[
         Mode, typer.Option("--mode", help="What to do where the table exists.")
     ] = Mode.CREATE,
@@ -187,14 +179,9 @@ def set_command(
     updates = gather_properties(
         properties, description=description, owner=owner, labels=labels, unset=unset
     )
-    if not updates:
-        msg = "nothing to change: give a property with -p KEY=VALUE, or another option"
-        raise InvalidInputError(msg)
+    require_updates(updates)
     kept = session.open_catalog().update_table(name, updates)
-    count = "1 property" if len(kept) == 1 else f"{len(kept)} properties"
-    session.output.change(
-        {"table": name, "result": "set", "properties": kept}, f"'{name}' has {count} now"
-    )
+    tell_set(session.output, {"table": name}, f"'{name}'", kept)
 
 
 @app.command("rename")

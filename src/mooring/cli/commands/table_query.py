@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mooring.cli.closeness import known_or_close, open_table, suggesting
-from mooring.cli.commands.table import FileFormat
 from mooring.cli.completion import complete_columns
 from mooring.cli.options import LiveName, command
 from mooring.cli.properties import show_properties
+from mooring.cli.row_options import SHOWN, FileFormat, OfFormat, RowLimit, ToFile
 from mooring.cli.session import Session, parse_pairs
 from mooring.cli.shown_rows import show_rows, stream_rows, write_rows
 from mooring.cli.states import AtTag, AtVersion, Branch
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to"]
 
-# What fits a screen; files and programs get everything.
-_SHOWN = 20
 _SEARCH = (
     "distance",
     "nprobes",
@@ -67,16 +65,7 @@ def query_command(  # each option is one of the query's
     name: LiveName,
     columns: Names = None,
     where: Where = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=0,
-            help=f"At most so many rows; {_SHOWN} to read, and all for files and programs.",
-        ),
-    ] = None,
+    limit: RowLimit = None,
     offset: Annotated[
         int | None, typer.Option("--offset", metavar="NUMBER", min=0, help="Skip so many rows.")
     ] = None,
@@ -124,15 +113,8 @@ def query_command(  # each option is one of the query's
     tag: AtTag = None,
     branch: Branch = None,
     row_id: Annotated[bool, typer.Option("--row-id", help="Show each row's id, too.")] = False,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="FILE", help="Write the rows to a file; - is standard output."
-        ),
-    ] = None,
-    file_format: Annotated[
-        FileFormat | None, typer.Option("--format", help="The file's format; its suffix tells.")
-    ] = None,
+    to: ToFile = None,
+    file_format: OfFormat = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show how the query would run instead.")
     ] = False,
@@ -257,7 +239,7 @@ class _Reading:
         query, limit = self._query, self._query.limit
         # The nearest are as many as were asked for; of anything else one more tells of the rest.
         if query.vector is None:
-            limit = _SHOWN if limit is None else limit
+            limit = SHOWN if limit is None else limit
             query = replace(query, limit=limit + 1)
         more = "--limit and --offset choose, --to FILE takes all"
         show_rows(self._output, self._run(query).read_all(), limit, more)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.closeness import open_table, suggesting
-from mooring.cli.commands.table import CountedRows, FileFormat
+from mooring.cli.commands.table import CountedRows
 from mooring.cli.completion import complete_columns
 from mooring.cli.options import DryRun, LiveName, command
+from mooring.cli.row_options import FileFormat
 from mooring.cli.session import Session, parse_pairs
+from mooring.cli.shown_rows import count_rows
 from mooring.cli.states import Branch, restore_line
 
 if TYPE_CHECKING:
@@ -59,10 +61,10 @@ def insert_command(
         with _rows(session, files, file_format, fit) as rows:
             done = table.insert(rows, overwrite=overwrite, branch=branch)
     if overwrite:
-        sentence = f"overwrote '{name}' with {_count(done.inserted)}"
+        sentence = f"overwrote '{name}' with {count_rows(done.inserted)}"
         _tell(session, name, "overwritten", done, sentence, branch=branch, can_undo=True)
     else:
-        sentence = f"inserted {_count(done.inserted)} into '{name}'"
+        sentence = f"inserted {count_rows(done.inserted)} into '{name}'"
         _tell(session, name, "inserted", done, sentence, branch=branch)
 
 
@@ -152,7 +154,7 @@ def update_command(
             _tell_selected(session, table, "update", where, branch)
             return
         done = table.update(pairs, where, branch=branch)
-    sentence = f"updated {_count(done.updated)} of '{name}'"
+    sentence = f"updated {count_rows(done.updated)} of '{name}'"
     _tell(session, name, "updated", done, sentence, branch=branch, can_undo=bool(done.updated))
 
 
@@ -174,7 +176,7 @@ def delete_command(
             _tell_selected(session, table, "delete", where, branch)
             return
         done = table.delete(where, branch=branch)
-    sentence = f"deleted {_count(done.deleted)} of '{name}'"
+    sentence = f"deleted {count_rows(done.deleted)} of '{name}'"
     _tell(session, name, "deleted", done, sentence, branch=branch, can_undo=bool(done.deleted))
 
 
@@ -220,7 +222,7 @@ def _tell_selected(
     rows = table.count(where, branch=branch)
     session.output.change(
         {"table": str(table.info.id), "action": verb, "rows": rows},
-        f"dry run: would {verb} {_count(rows)} of '{table.info.id}'; nothing was changed",
+        f"dry run: would {verb} {count_rows(rows)} of '{table.info.id}'; nothing was changed",
     )
 
 
@@ -244,7 +246,3 @@ def _tell(  # what is told, and by name how
     }
     undo = f"; undo: {restore_line(session, name, done.version - 1, branch)}" if can_undo else ""
     session.output.change(record, f"{sentence}: version {done.version}{undo}")
-
-
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows:,} rows"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.closeness import open_table, suggesting
 from mooring.cli.confirm import Plan
 from mooring.cli.options import DryRun, LiveName, Yes, command
@@ -93,10 +94,8 @@ def compact_command(
         )
         if dry_run or age is not None or keep is not None:
             plan = _plan(name, compact(dry_run=True))
-            if dry_run:
-                plan.show(session.output)
+            if not plan.is_agreed(session.output, yes=yes, dry_run=dry_run):
                 return
-            plan.confirm(session.output, yes=yes)
         with workers(session, table, options, f"compacting {name}", branch) as runner:
             done = compact_table(
                 catalog,
@@ -234,8 +233,7 @@ def _plan(name: str, would: Compacted) -> Plan:
     }
     what = f"compact '{name}'"
     if cleaned is not None:
-        count = "1 version" if cleaned.versions == 1 else f"{cleaned.versions:,} versions"
-        what = f"{what} and delete {count} for good"
+        what = f"{what} and delete {how_many(cleaned.versions, 'version')} for good"
     return Plan(what, _PLAN, [row])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
 from mooring.cli.batches import finish_batch
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import (
@@ -166,14 +167,12 @@ def _plan(tables: list[Listed], namespaces: list[Listed], now_ms: int) -> Plan:
         {"table": table.name, **_plan_row(table, now_ms)} for table in tables
     ]
     rows += [{"namespace": found.name, **_plan_row(found, now_ms)} for found in namespaces]
-    count = "1 table" if len(tables) == 1 else f"{len(tables)} tables"
+    doomed = how_many(len(tables), "table")
     columns = ["table", "action", "state", "dropped", "expires_at"]
     if namespaces:
-        count += " and the names of " + (
-            "1 namespace" if len(namespaces) == 1 else f"{len(namespaces)} namespaces"
-        )
+        doomed += f" and the names of {how_many(len(namespaces), 'namespace')}"
         columns.insert(0, "namespace")
-    return Plan(f"purge {count} for good", columns, rows)
+    return Plan(f"purge {doomed} for good", columns, rows)
 
 
 def _plan_row(listed: Listed, now_ms: int) -> dict[str, object]:

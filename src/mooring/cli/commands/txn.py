@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mooring.cli.listing import as_time, metastore_of
+from mooring.cli.newest import Newest, show_newest
 from mooring.cli.options import command, group
 from mooring.cli.session import Session
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-_SHOWN = 20
 _COLUMNS = ("id", "commit", "by", "at", "changes", "message")
 _CHANGE_COLUMNS = ("operation", "kind", "object", "revision", "names")
 
@@ -33,26 +33,15 @@ def txn() -> None:
 @command
 def list_command(
     session: Session,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=1,
-            help=f"Only the newest so many; {_SHOWN} to read, and all for programs.",
-        ),
-    ] = None,
+    limit: Newest = None,
 ) -> None:
     """List the committed transactions, the newest first."""
-    if limit is None and session.output.is_for_people:
-        limit = _SHOWN
     metastore = metastore_of(session.open_catalog()).metastore
-    wanted = None if limit is None else limit + 1
-    rows = [_row(seq, record) for seq, record in metastore.transactions(wanted)]
-    session.output.rows(_COLUMNS, rows[:limit])
-    if limit is not None and len(rows) > limit:
-        session.output.message("older transactions are left out: --limit shows more")
+
+    def read(wanted: int | None) -> list[dict[str, object]]:
+        return [_row(seq, record) for seq, record in metastore.transactions(wanted)]
+
+    show_newest(session.output, _COLUMNS, read, limit=limit, what="transactions")
 
 
 @app.command("show")

@@ -21,7 +21,6 @@ from mooring.cli.served_catalogs import (
 )
 from mooring.cli.server_run import ServerRun, require_server
 from mooring.cli.session import Session
-from mooring.opening import current_author
 
 if TYPE_CHECKING:
     from mooring.server.service import Service
@@ -68,6 +67,7 @@ def ui_command(
     """
     catalogs = wanted_catalogs(session, uri, catalog or (), name)
     require_server()
+    from mooring.opening import current_author
     from mooring.server.roles import Grant, Role
     from mooring.server.running import address_of, bind
     from mooring.server.settings import Client, ServerSettings

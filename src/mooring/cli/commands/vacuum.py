@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mooring.amounts import how_many
+from mooring.cli.ages import parse_age
 from mooring.cli.confirm import Plan
 from mooring.cli.listing import as_time, metastore_of
 from mooring.cli.options import DryRun, OptionalUri, Yes, command
 from mooring.cli.session import Session
-from mooring.clock import parse_ttl
-from mooring.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +49,7 @@ def vacuum_command(
     go once the grace period is over again.
     """
     session = session.at(uri)
-    age_ms = parse_ttl(older_than)
-    if age_ms is None:
-        msg = f"'{older_than}' is no age: say how long nothing was written, as in 7d or 12h"
-        raise InvalidInputError(msg)
+    age_ms = parse_age(older_than)
     catalog = session.open_catalog()
     backend = metastore_of(catalog)
     metastore = backend.metastore
@@ -105,10 +102,10 @@ def _tell(
 
 
 def _headline(tables: int, leftovers: int) -> str:
-    deleted = "delete 1 leftover" if leftovers == 1 else f"delete {leftovers} leftovers"
+    deleted = f"delete {how_many(leftovers, 'leftover')}"
     if not tables:
         return deleted
-    forgotten = f"forget old changes of {'1 table' if tables == 1 else f'{tables} tables'}"
+    forgotten = f"forget old changes of {how_many(tables, 'table')}"
     return f"{forgotten} and {deleted}" if leftovers else forgotten
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from mooring.errors import UnreadableError
 from mooring.metastore import model
+from mooring.metastore.decoding import decode_with
 from mooring.metastore.deltacat.kept import as_dict, as_list, beyond, put_back
 from mooring.metastore.deltacat.locators import LOCATOR_KEYS, read_around, write_locator
 from mooring.metastore.deltacat.manifest import OURS, read_manifest, write_manifest
@@ -54,6 +55,7 @@ _PLACED: dict[Kind, frozenset[str]] = {
 _VALUES = "partitionValues"
 _NAMED = {Kind.NAMESPACE, Kind.TABLE}
 _encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +242,7 @@ def _properties(properties: Mapping[str, str]) -> Dictionary | None:
 
 
 def _raw(body: bytes, where: str) -> Dictionary:
-    try:
-        found = msgspec.msgpack.decode(body)
-    except msgspec.DecodeError as exc:
-        msg = f"'{where}' is damaged ({exc}): restore it from a copy"
-        raise UnreadableError(msg) from exc
-    return as_dict(found)
+    return as_dict(decode_with(_decoder, body, where))
 
 
 def _convert(content: Dictionary, ids: Ids, around: Around, where: str) -> MetaObject:

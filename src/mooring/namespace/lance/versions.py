@@ -19,23 +19,23 @@ from mooring.errors import (
     TableVersionNotFoundError,
 )
 from mooring.identifiers import quote
-from mooring.namespace.api import (
+from mooring.namespace.api import TableInfo
+from mooring.namespace.lance.catalog import CatalogRequests
+from mooring.namespace.lance.requests import choose, field, table_id, worded
+from mooring.namespace.paging import cut, take_page
+from mooring.namespace.table_operations import (
     CreateVersion,
     Declare,
     DeleteVersionRecords,
     Deregister,
-    TableInfo,
 )
-from mooring.namespace.lance.catalog import CatalogRequests
-from mooring.namespace.lance.requests import choose, field, table_id, worded
-from mooring.namespace.paging import cut, take_page
 from mooring.tables.api import VersionRange, VersionRecord
 
 if TYPE_CHECKING:
     from lance_namespace_urllib3_client.models.commit_table_operation import CommitTableOperation
 
     from mooring.identifiers import ObjectId
-    from mooring.namespace.api import Outcome, TableOperation
+    from mooring.namespace.table_operations import Outcome, TableOperation
 
 __all__ = ["VersionRequests"]
 

@@ -25,8 +25,8 @@ from mooring.errors import (
 )
 from mooring.iceberg.snapshots import unreadable_address
 from mooring.identifiers import quote
-from mooring.namespace.api import CreateVersion
 from mooring.namespace.properties import PROTECTED, check_properties
+from mooring.namespace.table_operations import CreateVersion
 from mooring.server.iceberg.calls import NO_CONTENT, Answer
 from mooring.server.iceberg.manifests import check_staged
 from mooring.server.iceberg.metadata import derive

@@ -30,7 +30,7 @@ from mooring.server.iceberg import guard
 from mooring.server.iceberg.calls import Answer, Call
 from mooring.server.iceberg.names import decode_segment, encodes_spaces_as_plus, names_in
 from mooring.server.iceberg.problems import Problem, explain, unexpected
-from mooring.server.iceberg.routes import Matched, Route, find_route
+from mooring.server.iceberg.routes import Route, find_route
 from mooring.server.inquiry import Inquiry
 from mooring.server.roles import NOBODY, Identity
 from mooring.server.tokens import FORM_LIMIT_BYTES
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from mooring.server.catalogs import Served
     from mooring.server.iceberg.names import Names
+    from mooring.server.matching import Matched
     from mooring.server.service import Service
 
 __all__ = ["IcebergEndpoint"]
@@ -80,7 +81,9 @@ class IcebergEndpoint:
             response = Response(status_code=response.status_code, headers=_kept(response))
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request, matched: Matched) -> tuple[Answer, Problem | None]:
+    async def _answer(
+        self, request: Request, matched: Matched[Route]
+    ) -> tuple[Answer, Problem | None]:
         route = matched.route
         if route is None:
             return Answer(), _no_route(request, matched)
@@ -95,7 +98,7 @@ class IcebergEndpoint:
         return answer, problem
 
     async def _try(
-        self, request: Request, matched: Matched, route: Route, told: Inquiry
+        self, request: Request, matched: Matched[Route], route: Route, told: Inquiry
     ) -> tuple[Answer, Problem | None]:
         try:
             identity = self._identify(request, route)
@@ -115,7 +118,7 @@ class IcebergEndpoint:
             return Answer(), unexpected(number, commits=route.commits)
 
     async def _read_call(
-        self, request: Request, matched: Matched, identity: Identity
+        self, request: Request, matched: Matched[Route], identity: Identity
     ) -> Callable[[], Call]:
         """Read a request; what opens the catalog comes later, in a thread."""
         headers = {key.lower(): value for key, value in request.headers.items()}
@@ -182,7 +185,7 @@ class IcebergEndpoint:
         return found
 
 
-def _no_route(request: Request, matched: Matched) -> Problem:
+def _no_route(request: Request, matched: Matched[Route]) -> Problem:
     if matched.methods:
         allowed = ", ".join(sorted(set(matched.methods)))
         return Problem(

@@ -14,7 +14,8 @@ from mooring.tables.manifest_message import FOOTER, find_message, read_fields
 from mooring.tables.records import VersionRecords
 
 if TYPE_CHECKING:
-    from mooring.namespace.api import Backend, CreateVersion, TableInfo
+    from mooring.namespace.api import Backend, TableInfo
+    from mooring.namespace.table_operations import CreateVersion
 
 __all__ = ["check_staged"]
 

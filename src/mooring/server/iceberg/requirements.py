@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from mooring.errors import ConcurrentModificationError, TableAlreadyExistsError
+from mooring.errors import ConcurrentModificationError
 from mooring.iceberg.snapshots import MAIN
 from mooring.identifiers import quote
+from mooring.namespace.presence import already_there
 from mooring.server.iceberg.versions import DECLARED
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def check_requirements(
     """
     for one in requirements:
         if isinstance(one, AssertCreate):
-            raise TableAlreadyExistsError(f"there is a table {quote(str(table))} already")
+            raise already_there(table)
         what, wanted, found = _compare(one, metadata)
         if wanted != found:
             msg = (

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from mooring.server.iceberg import commits, making, namespaces, refusals, tables, tokens
 from mooring.server.iceberg.calls import Answer
+from mooring.server.matching import match_route
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mooring.server.iceberg.calls import Call
+    from mooring.server.matching import Matched
 
-__all__ = ["Matched", "Route", "find_route"]
+__all__ = ["Route", "find_route"]
 
 _PREFIX = "{prefix}"
 _NAMESPACES = "/v1/{prefix}/namespaces"
@@ -65,21 +67,6 @@ class Route:
     def endpoint(self) -> str:
         """The operation as clients are told of it."""
         return f"{self.method} {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What a path leads to.
-
-    Attributes:
-        route: The operation; None where there is none of this method.
-        path: The variable segments, by name, as they were sent.
-        methods: Those that the path has.
-    """
-
-    route: Route | None
-    path: Mapping[str, bytes]
-    methods: tuple[str, ...]
 
 
 def _route(
@@ -169,37 +156,20 @@ ROUTES: Sequence[Route] = (
 )
 
 
-def find_route(method: str, raw_path: bytes) -> Matched:
+def find_route(method: str, raw_path: bytes) -> Matched[Route]:
     """Find what a path leads to.
 
     Args:
         method: Of HTTP.
         raw_path: Below where the protocol is mounted, as it was sent.
     """
-    sent = tuple(raw_path.strip(b"/").split(b"/"))
-    for with_prefix in (False, True):
-        found = [
-            (route, path)
-            for route in ROUTES
-            if (path := _match(route.segments, sent, with_prefix=with_prefix)) is not None
-        ]
-        if found:
-            methods = tuple(route.method for route, _ in found)
-            right = next((one for one in found if one[0].method == method), None)
-            return Matched(right[0], right[1], methods) if right else Matched(None, {}, methods)
-    return Matched(None, {}, ())
+    sent = raw_path.strip(b"/").split(b"/")
+    bare = match_route(method, ((route, _without_prefix(route)) for route in ROUTES), sent)
+    if bare.methods:
+        return bare
+    prefixed = (route for route in ROUTES if _PREFIX in route.segments)
+    return match_route(method, ((route, route.segments) for route in prefixed), sent)
 
 
-def _match(
-    template: Sequence[str], sent: Sequence[bytes], *, with_prefix: bool
-) -> Mapping[str, bytes] | None:
-    wanted = [one for one in template if with_prefix or one != _PREFIX]
-    if len(wanted) != len(sent) or (with_prefix and _PREFIX not in wanted):
-        return None
-    values: dict[str, bytes] = {}
-    for name, segment in zip(wanted, sent, strict=True):
-        if name.startswith("{"):
-            values[name.strip("{}")] = segment
-        elif name.encode() != segment:
-            return None
-    return values
+def _without_prefix(route: Route) -> list[str]:
+    return [one for one in route.segments if one != _PREFIX]

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from mooring.errors import InvalidInputError
 from mooring.identifiers import DELIMITER, quote
-from mooring.server.lance.operations import Gives
+from mooring.server.lance.operation import Gives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mooring.server.lance.operations import Operation
+    from mooring.server.lance.operation import Operation
 
     Shown = Callable[[dict[str, Any]], dict[str, Any]]
 

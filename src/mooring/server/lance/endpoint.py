@@ -25,7 +25,8 @@ from mooring.server.bodies import read_body
 from mooring.server.inquiry import Inquiry
 from mooring.server.lance import foreign, guard
 from mooring.server.lance.answers import render, write_ids
-from mooring.server.lance.operations import Gives, Takes, find_operation
+from mooring.server.lance.matching import find_operation
+from mooring.server.lance.operation import Gives, Takes
 from mooring.server.lance.problems import explain
 from mooring.server.lance.requests import (
     check_rows,
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from mooring.server.catalogs import Served
-    from mooring.server.lance.operations import Matched, Operation
+    from mooring.server.lance.matching import Matched
+    from mooring.server.lance.operation import Operation
     from mooring.server.lance.requests import Query
     from mooring.server.lance.uploads import Upload
     from mooring.server.roles import Identity

@@ -17,7 +17,7 @@ from mooring.namespace.paging import cut, take_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mooring.server.lance.operations import Operation
+    from mooring.server.lance.operation import Operation
     from mooring.server.roles import Identity
 
 __all__ = ["Part", "check", "touched"]

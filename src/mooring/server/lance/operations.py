@@ -1,110 +1,36 @@
-"""The operations of the protocol: where each is, what it takes and gives, and how it may fail.
+"""The operations of the protocol, all of them.
 
 Each is a method of Lance's namespaces: a request is read into its model, the method is called, and
-its answer written. Paths are matched as they were sent, before they are decoded, so that a name
-may hold whatever a path is made of.
+its answer written.
 
 Spec: lance-rest-openapi, "paths".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import lance_namespace as spec
 
+from mooring.server.lance.operation import ABSENT, Gives, Operation, Param, Takes
 from mooring.server.roles import Role
 from mooring.server.work import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["OPERATIONS", "Gives", "Matched", "Operation", "Takes", "find_operation"]
+__all__ = ["OPERATIONS"]
 
-_ABSENT, _UNSUPPORTED, _CONFLICT = 404, 406, 409
-_ACCEPTED, _CREATED, _OK = 202, 201, 200
+_UNSUPPORTED, _CONFLICT = 406, 409
+_ACCEPTED, _CREATED = 202, 201
 _READ = Role.READER
-
-
-class Takes(Enum):
-    """What a request's body is."""
-
-    FIELDS = auto()  # of the request's model, as JSON
-    METADATA = auto()  # a map, which is one field of the model
-    ROWS = auto()  # an Arrow IPC stream; the model's fields are parameters
-
-
-class Gives(Enum):
-    """What an answer's body is."""
-
-    FIELDS = auto()  # of the answer's model, as JSON
-    METADATA = auto()  # a map, which is one field of the model
-    NOTHING = auto()
-    NUMBER = auto()
-    TEXT = auto()
-    ROWS = auto()  # an Arrow IPC file
-
-
-class Param(Enum):
-    """How a parameter is written."""
-
-    TEXT = auto()
-    FLAG = auto()
-    NUMBER = auto()
-    TEXTS = auto()  # several, each given on its own, as a name may hold whatever would separate
-    MAP = auto()  # as JSON
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation.
-
-    Attributes:
-        name: As the document calls it.
-        method: Of HTTP.
-        path: As the document writes it.
-        call: The method of Lance's namespaces.
-        model: Of the request.
-        role: Who may call it.
-        lane: Which threads work on it.
-        takes: What the body is.
-        gives: What the answer is.
-        params: What may stand in the query, beside the delimiter.
-        status: Of success.
-        listed: Statuses of failures, beside those that all have.
-    """
-
-    name: str
-    method: str
-    path: str
-    call: str
-    model: Any
-    role: Role = Role.WRITER
-    lane: Lane = Lane.CATALOG
-    takes: Takes = Takes.FIELDS
-    gives: Gives = Gives.FIELDS
-    params: Mapping[str, Param] = field(default_factory=dict)
-    status: int = _OK
-    listed: frozenset[int] = frozenset({_ABSENT})
-
-    @property
-    def changes(self) -> bool:
-        """Whether it changes something."""
-        return self.role is not Role.READER
-
-    @property
-    def segments(self) -> tuple[str, ...]:
-        """The path in parts."""
-        return tuple(self.path.strip("/").split("/"))
 
 
 _BRANCH = {"branch": Param.TEXT}
 _PAGE = {"page_token": Param.TEXT, "limit": Param.NUMBER}
 _DECLARED = {"include_declared": Param.FLAG}
-_AND_CONFLICT = frozenset({_ABSENT, _CONFLICT})
-_AND_UNSUPPORTED = frozenset({_ABSENT, _UNSUPPORTED})
+_AND_CONFLICT = frozenset({ABSENT, _CONFLICT})
+_AND_UNSUPPORTED = frozenset({ABSENT, _UNSUPPORTED})
 
 
 def _of_namespace(name: str, action: str, call: str, model: Any, **more: Any) -> Operation:  # noqa: ANN401  # models are of many types
@@ -126,7 +52,7 @@ OPERATIONS: Sequence[Operation] = (
         "create",
         "create_namespace",
         spec.CreateNamespaceRequest,
-        listed=frozenset({_ABSENT, _UNSUPPORTED, _CONFLICT}),
+        listed=frozenset({ABSENT, _UNSUPPORTED, _CONFLICT}),
     ),
     Operation(
         "ListNamespaces",
@@ -182,7 +108,7 @@ OPERATIONS: Sequence[Operation] = (
         "register",
         "register_table",
         spec.RegisterTableRequest,
-        listed=frozenset({_ABSENT, _UNSUPPORTED, _CONFLICT}),
+        listed=frozenset({ABSENT, _UNSUPPORTED, _CONFLICT}),
     ),
     _of_table(
         "DescribeTable",
@@ -481,46 +407,3 @@ OPERATIONS: Sequence[Operation] = (
         listed=_AND_CONFLICT,
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What a path leads to.
-
-    Attributes:
-        operation: The operation; None where there is none of this method.
-        path: The variable segments, by name, as they were sent.
-        method: The one that the path has; None where there is no such path.
-    """
-
-    operation: Operation | None
-    path: Mapping[str, bytes]
-    method: str | None
-
-
-# The variable segments are left out of the keys, so that one look finds a path.
-_BY_PATH = {
-    tuple(None if segment.startswith("{") else segment.encode() for segment in one.segments): one
-    for one in OPERATIONS
-}
-_VARIABLE = ((), (2,), (2, 4))
-
-
-def find_operation(method: str, segments: Sequence[bytes]) -> Matched:
-    """Find what a path leads to.
-
-    Args:
-        method: Of HTTP.
-        segments: The path from ``v1`` on, in parts, as they were sent.
-    """
-    for places in _VARIABLE:
-        key = tuple(None if at in places else one for at, one in enumerate(segments))
-        found = _BY_PATH.get(key)
-        if found is not None:
-            path = {
-                name.strip("{}"): sent
-                for name, sent in zip(found.segments, segments, strict=True)
-                if name.startswith("{")
-            }
-            return Matched(found if found.method == method else None, path, found.method)
-    return Matched(None, {}, None)

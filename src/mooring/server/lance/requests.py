@@ -18,12 +18,12 @@ import msgspec
 from mooring.errors import InvalidInputError, InvalidNameError
 from mooring.identifiers import DELIMITER, ObjectId, quote
 from mooring.server.addresses import decode, read_delimiter, read_pairs
-from mooring.server.lance.operations import Param, Takes
+from mooring.server.lance.operation import Param, Takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mooring.server.lance.operations import Operation
+    from mooring.server.lance.operation import Operation
 
 __all__ = [
     "Query",

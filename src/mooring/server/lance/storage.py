@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mooring.identifiers import ObjectId
-    from mooring.server.lance.operations import Operation
+    from mooring.server.lance.operation import Operation
     from mooring.server.roles import Identity
     from mooring.server.vending import Vendor
 

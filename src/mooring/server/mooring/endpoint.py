@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from mooring.server.mooring.routes import Matched, Route
+    from mooring.server.matching import Matched
+    from mooring.server.mooring.routes import Route
     from mooring.server.roles import Identity
     from mooring.server.service import Service
 
@@ -177,7 +178,7 @@ def _read_body(route: Route, headers: Mapping[str, str], body: bytes) -> object:
         raise InvalidInputError(f"the request is not as it should be: {exc}") from exc
 
 
-def _no_route(request: Request, matched: Matched) -> Problem:
+def _no_route(request: Request, matched: Matched[Route]) -> Problem:
     if matched.methods:
         return not_allowed(request.method, matched.methods)
     return absent(f"there is no such address: all of them are in /mooring{DOCUMENT_PATH}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mooring.identifiers import ROOT, ObjectId
-from mooring.server.addresses import match_path
+from mooring.server.matching import match_route
 from mooring.server.mooring import (
     catalogs,
     namespaces,
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from mooring.server.matching import Matched
     from mooring.server.mooring.calls import Call
 
-__all__ = ["ROUTES", "Matched", "Param", "Route", "find_route"]
+__all__ = ["ROUTES", "Param", "Route", "find_route"]
 
 _READ, _WRITE, _ADMIN = Role.READER, Role.WRITER, Role.ADMIN
 
@@ -311,34 +312,11 @@ ROUTES: Sequence[Route] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What a path leads to.
-
-    Attributes:
-        route: The operation; None where there is none of this method.
-        path: The variable segments, by name, as they were sent.
-        methods: Those that the path has.
-    """
-
-    route: Route | None
-    path: Mapping[str, bytes]
-    methods: tuple[str, ...]
-
-
-def find_route(method: str, segments: Sequence[bytes]) -> Matched:
+def find_route(method: str, segments: Sequence[bytes]) -> Matched[Route]:
     """Find what a path leads to.
 
     Args:
         method: Of HTTP.
         segments: The path from ``v1`` on, in parts, as they were sent.
     """
-    found = [
-        (route, path)
-        for route in ROUTES
-        if (path := match_path(route.segments, segments)) is not None
-    ]
-    for route, path in found:
-        if route.method == method:
-            return Matched(route, path, (route.method,))
-    return Matched(None, {}, tuple(route.method for route, _ in found))
+    return match_route(method, ((route, route.segments) for route in ROUTES), segments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mooring.amounts import how_many
 from mooring.clock import format_time
 
 __all__ = [
@@ -67,10 +68,8 @@ def duration(length_ms: int) -> str:
     """Say how long something is: ``3 days``, ``2 hours``; to the largest unit that fits."""
     for unit_ms, name in _STEPS_MS:
         if length_ms >= unit_ms:
-            number = length_ms // unit_ms
-            return f"{number:,} {name}{'s' if number > 1 else ''}"
-    seconds = max(length_ms, 0) // _SECOND_MS
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+            return how_many(length_ms // unit_ms, name)
+    return how_many(max(length_ms, 0) // _SECOND_MS, "second")
 
 
 def time_left(length_ms: int) -> str:
@@ -87,8 +86,7 @@ def whole_duration(length_ms: int) -> str:
     # Months and years have no exact length.
     for unit_ms, name in (*_STEPS_MS[2:], (_SECOND_MS, "second")):
         if length_ms and length_ms % unit_ms == 0:
-            number = length_ms // unit_ms
-            return f"{number:,} {name}{'' if number == 1 else 's'}"
+            return how_many(length_ms // unit_ms, name)
     return f"{length_ms:,} ms"
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import types
 
+from mooring.amounts import how_many
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,7 +55,7 @@ def say_type(kind: pa.DataType, metadata: Mapping[str, str] | None = None) -> st
 
 def _say_nested(kind: pa.DataType) -> str:
     if types.is_struct(kind):
-        return f"struct of {kind.num_fields} field{'' if kind.num_fields == 1 else 's'}"
+        return f"struct of {how_many(kind.num_fields, 'field')}"
     if types.is_map(kind):
         return f"map of {say_type(kind.key_type)} to {say_type(kind.item_type)}"
     if types.is_dictionary(kind):

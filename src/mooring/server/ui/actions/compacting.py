@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.clock import parse_ttl
 from mooring.errors import InvalidInputError, MooringError, TableNotFoundError
 from mooring.identifiers import quote
-from mooring.server.ui.actions.wording import count_of, named
+from mooring.server.ui.actions.wording import named
 from mooring.server.ui.formats import size
 from mooring.server.ui.view import Done, Field, Question
 
@@ -91,18 +92,18 @@ def _plan(visit: Visit) -> tuple[str, str]:
         return "", f"It cannot be compacted now: {exc}"
     if not plan.fragments_removed:
         return "Now there is nothing to merge.", ""
-    merged = count_of(plan.fragments_removed, "fragment")
+    merged = how_many(plan.fragments_removed, "fragment")
     return f"Now {merged} would become about {plan.fragments_added:,}.", ""
 
 
 def _told(visit: Visit, done: Compacted) -> str:
     merged = "There was nothing to merge"
     if done.fragments_removed:
-        merged = f"{count_of(done.fragments_removed, 'fragment')} became {done.fragments_added:,}"
+        merged = f"{how_many(done.fragments_removed, 'fragment')} became {done.fragments_added:,}"
     told = f"Compacted {named(visit.table)}. {merged}: version {done.version:,}."
     if done.cleaned is None:
         return told
-    versions = count_of(done.cleaned.versions, "version")
+    versions = how_many(done.cleaned.versions, "version")
     return f"{told} Deleted {versions}, {size(done.cleaned.bytes)}."
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.errors import NamespaceNotFoundError
 from mooring.server.ui.actions.purging import tell_purge
-from mooring.server.ui.actions.wording import count_of, named, some, tables_and_namespaces
+from mooring.server.ui.actions.wording import named, some, tables_and_namespaces
 from mooring.server.ui.trash.drops import drops_of
 from mooring.server.ui.view import Done, Question
 
@@ -37,7 +38,7 @@ def ask_undrop(visit: Visit) -> Question:
         title=f"Undrop namespace {named(drop.id)}?",
         explanation=[f"It comes back {comes}. Undo: drop it again."],
         listed=some([str(one.id) for one in tables]),
-        listed_as=f"{count_of(len(tables), 'table')} that come back",
+        listed_as=f"{how_many(len(tables), 'table')} that come back",
         obstacle=_undrop_obstacle(visit, drop.id),
         submit="Undrop",
         back=visit.links.to("trash"),
@@ -47,7 +48,7 @@ def ask_undrop(visit: Visit) -> Question:
 def undrop(visit: Visit, _: Mapping[str, str]) -> Done:
     """Bring a namespace back."""
     count = visit.backend.undrop_namespace(visit.namespace)
-    inside = f" with {count_of(count - 1, 'object')} in it" if count > 1 else ""
+    inside = f" with {how_many(count - 1, 'object')} in it" if count > 1 else ""
     message = f"Namespace {named(visit.namespace)} is live again{inside}."
     return Done(visit.links.namespace(visit.namespace), message)
 
@@ -88,13 +89,13 @@ def ask_purge(visit: Visit) -> Question:
         cli=visit.cli("trash", "purge", names=names) if len(names) <= _FEW else "",
         title=f"Purge namespace {named(drop.id)}?",
         explanation=[
-            f"All data of the {count_of(len(names), 'table')} that went with it is deleted.",
+            f"All data of the {how_many(len(names), 'table')} that went with it is deleted.",
             "Any other drop of the same names goes, too.",
             "The name of the namespace stays in the trash until its time is over.",
         ],
         warning="There is no way back.",
         listed=some(names),
-        listed_as=f"{count_of(len(names), 'table')} to delete",
+        listed_as=f"{how_many(len(names), 'table')} to delete",
         obstacle="" if tables else f"{empty} when its time is over.",
         submit="Purge",
         is_destructive=True,

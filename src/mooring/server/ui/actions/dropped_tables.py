@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.directory.layout import table_dir
 from mooring.errors import TableNotFoundError
 from mooring.identifiers import DELIMITER
 from mooring.namespace.locations import is_outside
 from mooring.server.roles import Role
 from mooring.server.ui.actions.tables import new_name, renamed
-from mooring.server.ui.actions.wording import count_of, named
+from mooring.server.ui.actions.wording import named
 from mooring.server.ui.formats import size
 from mooring.server.ui.trash.drops import drops_of
 from mooring.server.ui.view import Done, Question
@@ -193,4 +194,4 @@ def _measured(visit: Visit, drops: Sequence[SeenDrop]) -> list[str]:
     metas = [meta for place in inside for meta in home.store.list_prefix(place)]
     if not metas:
         return []
-    return [f"{count_of(len(metas), 'file')}, {size(sum(meta.size_bytes for meta in metas))}."]
+    return [f"{how_many(len(metas), 'file')}, {size(sum(meta.size_bytes for meta in metas))}."]

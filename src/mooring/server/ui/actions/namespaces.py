@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.errors import InvalidInputError, NamespaceNotFoundError
 from mooring.identifiers import check_name
 from mooring.namespace.properties import PROTECTED
 from mooring.server.ui.actions.lifetimes import read_ttl, stay_explained, ttl_field, until
 from mooring.server.ui.actions.properties import parse_lines, properties_field
 from mooring.server.ui.actions.wording import (
-    count_of,
     guard_of,
     named,
     some,
@@ -125,7 +125,7 @@ def ask_drop(visit: Visit) -> Question:
         title=f"Drop namespace {named(namespace)}?",
         explanation=_drop_explained(visit, namespace, inside) if keeps else [_GONE],
         listed=some([str(one) for one in tables]),
-        listed_as=f"{count_of(len(tables), 'table')} in it",
+        listed_as=f"{how_many(len(tables), 'table')} in it",
         obstacle=obstacle,
         instead=instead,
         fields=fields,

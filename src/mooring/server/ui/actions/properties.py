@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.errors import InvalidInputError, NamespaceNotFoundError
 from mooring.identifiers import quote
 from mooring.namespace.properties import PROTECTED, RETENTION
-from mooring.server.ui.actions.wording import count_of, named
+from mooring.server.ui.actions.wording import named
 from mooring.server.ui.view import Done, Field, Question
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _question(
     left = len(properties) - len(kept)
     explanation = ["The lines become the properties: one that is taken out is removed."]
     if left:
-        those = count_of(left, "property", "properties")
+        those = how_many(left, "property", "properties")
         explanation.append(f"Left as it is, for it fits on no line: {those}.")
     explanation.append("Undo: put the lines back as they are now.")
     back = visit.links.table(about) if is_table else visit.links.namespace(about)

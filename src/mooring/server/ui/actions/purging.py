@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.errors import MooringError
-from mooring.server.ui.actions.wording import count_of, named, some, tables_and_namespaces
+from mooring.server.ui.actions.wording import named, some, tables_and_namespaces
 from mooring.server.ui.trash.drops import drops_of
 from mooring.server.ui.view import Done, Question
 
@@ -21,12 +22,12 @@ __all__ = ["ask_purge_expired", "expired_goes_on", "purge_expired", "tell_purge"
 
 def tell_purge(report: PurgeReport) -> str:
     """Say what came of a purge of several tables."""
-    told = f"Purged {count_of(len(report.purged), 'table')}."
+    told = f"Purged {how_many(len(report.purged), 'table')}."
     if not report.failed:
         return told
     table, exc = next(iter(report.failed.items()))
     why = str(exc) if isinstance(exc, MooringError) else "something unexpected happened"
-    failed = count_of(len(report.failed), "table")
+    failed = how_many(len(report.failed), "table")
     return f"{told} {failed} could not be purged, such as {named(table)}: {why}"
 
 
@@ -49,10 +50,10 @@ def ask_purge_expired(visit: Visit) -> Question:
 
 
 def _explained(tables: Sequence[SeenDrop], namespaces: Sequence[SeenDrop]) -> list[str]:
-    gone = count_of(len(tables), "dropped table")
+    gone = how_many(len(tables), "dropped table")
     explanation = [f"All data of {gone} whose time in the trash is over is deleted."]
     if namespaces:
-        explanation.append(f"The names of {count_of(len(namespaces), 'namespace')} go, too.")
+        explanation.append(f"The names of {how_many(len(namespaces), 'namespace')} go, too.")
     return [*explanation, "What still has time stays."]
 
 

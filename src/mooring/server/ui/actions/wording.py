@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mooring.amounts import how_many
 from mooring.identifiers import ObjectId, quote
 from mooring.namespace.properties import PROTECTED
 
 if TYPE_CHECKING:
     from mooring.server.ui.visit import Visit
 
-__all__ = ["count_of", "guard_of", "named", "some", "tables_and_namespaces"]
+__all__ = ["guard_of", "named", "some", "tables_and_namespaces"]
 
 _MOST_LISTED = 100
 
@@ -20,21 +21,10 @@ def named(one: ObjectId) -> str:
     return quote(str(one)) if one.names else "the root"
 
 
-def count_of(number: int, noun: str, nouns: str = "") -> str:
-    """Count things: ``1 table``, ``12,345 tables``.
-
-    Args:
-        number: How many.
-        noun: What one is called.
-        nouns: What several are called; the same with an ``s`` unless given.
-    """
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
-
-
 def tables_and_namespaces(tables: int, namespaces: int) -> str:
     """Count what is in a namespace; empty where nothing is."""
     counted = ((tables, "table"), (namespaces, "namespace"))
-    return " and ".join(count_of(number, noun) for number, noun in counted if number)
+    return " and ".join(how_many(number, noun) for number, noun in counted if number)
 
 
 def some(names: list[str]) -> list[str]:

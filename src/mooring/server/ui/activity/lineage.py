@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mooring.amounts import how_many
 from mooring.config import mask_uris
 from mooring.server.ui.activity.drawing import Drawing, Step, draw, steps_of
 from mooring.server.ui.activity.graph import Graph, Node
@@ -177,7 +178,7 @@ def _add_run(visit: Visit, places: Places, graph: Graph, record: RunRecord) -> N
         graph.join(source, key, one.shown, tone)
     graph.add(Node(key, "pipeline", record.pipeline, _said(record), "", tone))
     for output in record.outputs:
-        rows = f"{output.rows:,} row{'' if output.rows == 1 else 's'}"
+        rows = how_many(output.rows, "row")
         graph.join(key, places.table(output.table), rows if record.is_done else "nothing", tone)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mooring.amounts import how_many
 from mooring.server.ui.formats import size
 from mooring.server.ui.rows.image_kinds import HEAD_BYTES, LARGEST_BYTES, image_type
 from mooring.server.ui.rows.values import Shortener, is_binary, is_list, is_text, kind_of
@@ -94,7 +95,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def extent(self) -> str:
         """How much of it there is."""
         if self.length is not None:
-            return f"{self.length:,} value{'' if self.length == 1 else 's'}"
+            return how_many(self.length, "value")
         return "" if self.size_bytes is None else size(self.size_bytes)
 
     @property

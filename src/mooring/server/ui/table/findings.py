@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mooring.amounts import how_many
 from mooring.server.roles import Role
 from mooring.server.ui.formats import count, size
 
@@ -77,13 +78,13 @@ def _compaction(subject: Subject) -> dict[str, str]:
 def _fragments(subject: Subject, plan: Compacted) -> Iterator[Finding]:
     fragments = len(subject.portrait.shape.pieces)
     if not plan.fragments_removed:
-        text = f"{_many(fragments, 'fragment')}: a compaction would find nothing to merge."
+        text = f"{how_many(fragments, 'fragment')}: a compaction would find nothing to merge."
         yield Finding(topic="Small files", tone="good", text=text)
         return
     yield Finding(
         topic="Small files",
         tone="warn",
-        text=f"{count(plan.fragments_removed)} of {_many(fragments, 'fragment')}"
+        text=f"{count(plan.fragments_removed)} of {how_many(fragments, 'fragment')}"
         f" {'is' if plan.fragments_removed == 1 else 'are'} small or full of deleted rows: each"
         " costs a request, or several, whenever the table is read.",
         next=f"A compaction would make about {count(plan.fragments_added)} of"
@@ -104,7 +105,7 @@ def _deletions(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         topic="Deletions",
         tone="warn" if part > _MUCH_DELETED else "",
-        text=f"{_many(shape.deleted, 'row')} of {count(written)} ({part:.1%})"
+        text=f"{how_many(shape.deleted, 'row')} of {count(written)} ({part:.1%})"
         f" {'is' if shape.deleted == 1 else 'are'} deleted and still in files: readers skip"
         f" {'it' if shape.deleted == 1 else 'them'}.",
         next="A compaction drops them from fragments in which more than a tenth is deleted, and"
@@ -135,9 +136,9 @@ def _indexes(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         topic="Unindexed rows",
         tone="warn",
-        text=f"{_many(len(lagging), 'index', 'indexes')} ({names}) cover"
-        f"{'s' if len(lagging) == 1 else ''} not all rows: up to {_many(most, 'row')} ({part:.1%})"
-        " are looked through one by one by each query.",
+        text=f"{how_many(len(lagging), 'index', 'indexes')} ({names}) cover"
+        f"{'s' if len(lagging) == 1 else ''} not all rows: up to {how_many(most, 'row')}"
+        f" ({part:.1%}) are looked through one by one by each query.",
         next="The page of the indexes has the line for each.",
         href=href,
         label="Indexes",
@@ -158,7 +159,7 @@ def _versions(subject: Subject, held_bytes: int | None) -> Iterator[Finding]:
     yield Finding(
         topic="Old versions",
         tone="",
-        text=f"{_many(old, 'older version')} can be read or restored{holds}.",
+        text=f"{how_many(old, 'older version')} can be read or restored{holds}.",
         next="A cleanup deletes those older than a week for good; what a tag names, or a branch"
         " comes from, stays.",
         cli=subject.visit.cli("table", "cleanup", "--older-than=7d", *on, names=[subject.name]),
@@ -171,12 +172,8 @@ def _runs(subject: Subject, runs: int) -> Iterator[Finding]:
     yield Finding(
         topic="Unended writes",
         tone="",
-        text=f"{_many(runs, 'write')} {'has' if runs == 1 else 'have'} not been ended: still at"
+        text=f"{how_many(runs, 'write')} {'has' if runs == 1 else 'have'} not been ended: still at"
         " work, or killed.",
         next="A cleanup takes away what killed writes left; a dry run tells what.",
         cli=subject.visit.cli("table", "cleanup", "--dry-run", names=[subject.name]),
     )
-
-
-def _many(number: int, one: str, several: str | None = None) -> str:
-    return f"{count(number)} {one if number == 1 else several or one + 's'}"
