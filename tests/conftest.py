@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import uuid
 from pathlib import Path
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 # Here, as a process that only hands tests out to workers does not load what lies deeper.
 __all__ = ["pytest_terminal_summary"]
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start, also where these run in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
