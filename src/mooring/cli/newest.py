@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,20 +11,23 @@ if TYPE_CHECKING:
 
     from mooring.cli.output import Output, Row
 
-__all__ = ["Newest", "show_newest"]
+__all__ = ["Newest", "limit_option", "show_newest"]
 
 _SHOWN = 20
 
-Newest = Annotated[
-    int | None,
-    typer.Option(
+
+def limit_option(shown: int) -> Any:  # noqa: ANN401  # as Typer's options are
+    """Return the option of how many are wanted, where so many are shown to people."""
+    return typer.Option(
         "--limit",
         "-n",
         metavar="NUMBER",
         min=1,
-        help=f"Only the newest so many; {_SHOWN} to read, and all for programs.",
-    ),
-]
+        help=f"Only the newest so many; {shown} to read, and all for programs.",
+    )
+
+
+Newest = Annotated[int | None, limit_option(_SHOWN)]
 
 
 def show_newest(

@@ -8,6 +8,7 @@ import typer
 
 from mooring.cli.closeness import open_table, suggesting
 from mooring.cli.listing import as_time, state_word
+from mooring.cli.newest import limit_option
 from mooring.cli.options import AnyName, LiveName, command
 from mooring.cli.session import Session
 from mooring.cli.states import Branch, complete_states, parse_state, restore_line
@@ -43,16 +44,7 @@ State = Annotated[
 def history_command(
     session: Session,
     name: AnyName,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            metavar="NUMBER",
-            min=1,
-            help=f"Only the newest so many; {_SHOWN} to read, and all for programs.",
-        ),
-    ] = None,
+    limit: Annotated[int | None, limit_option(_SHOWN)] = None,
     branch: Branch = None,
 ) -> None:
     """Show what happened to a table, oldest first: in the catalog, and version by version.
