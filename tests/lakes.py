@@ -203,6 +203,9 @@ class Lake:
             self._backend = self.open()
         return self._backend
 
+    def settle(self) -> None:
+        """Wait until calls that were given up do nothing any more; here they are over by then."""
+
     @property
     def listed(self) -> ListingBackend:
         """The part of the catalog that decides about `<name>.lance` directories."""

@@ -253,6 +253,7 @@ def test_rows_that_fail_after_a_whole_file_leave_no_table(disk_lake):
     broken = pa.RecordBatchReader.from_batches(pa.schema([("n", pa.int64())]), batches())
     with pytest.raises(MooringError, match="the source broke"):
         disk_lake.backend.create_table(T, broken)
+    disk_lake.settle()
     assert disk_lake.files("t") == set()
     assert disk_lake.names() == []
 

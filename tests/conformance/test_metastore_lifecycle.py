@@ -258,6 +258,7 @@ def test_a_creation_that_fails_leaves_nothing(lake, after):
     before = _files(lake)
     with pytest.raises(MooringError, match="the source broke"):
         lake.backend.create_table(T, _breaking(after))
+    lake.settle()
     data = pa.table({"n": pa.array([None], pa.month_day_nano_interval())})
     with pytest.raises(TableSchemaValidationError):
         lake.backend.create_table(T, data.to_reader())

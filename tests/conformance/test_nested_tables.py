@@ -232,6 +232,7 @@ def _breaking(after: int) -> pa.RecordBatchReader:
 def test_a_creation_that_fails_leaves_nothing(lake, after):
     with pytest.raises(MooringError, match="the source broke"):
         lake.backend.create_table(T, _breaking(after))
+    lake.settle()
     assert _files(lake) == set()
     assert lake.directories() == set()
     assert lake.backend.table_status(T) == NotFound()

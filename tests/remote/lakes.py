@@ -56,6 +56,12 @@ class RemoteLake(Lake):
             self._servers[author] = self._stack.enter_context(run_server(served))
         return f"{self._servers[author]}/lance"
 
+    def settle(self) -> None:
+        """End the servers: whoever gives a request up does not wait for what is undone of it."""
+        self._stack.close()
+        self._servers.clear()
+        self._backend = None
+
     def open(  # type: ignore[override]  # a backend all the same
         self, *, author: str = "alice", read_only: bool = False, **_: object
     ) -> RemoteBackend:

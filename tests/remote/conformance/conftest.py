@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-# These steer the store behind the catalog, set a catalog up, open a directory by its own class, or
-# are about what does not go over the wire: the progress of a purge, a TTL of milliseconds.
+# These steer the store behind the catalog or a part of it, set a catalog up, open a directory by
+# its own class, or are about what does not go over the wire: the progress of a purge, a TTL of
+# milliseconds.
 NOT_REMOTE = {
     "test_a_catalog_opened_to_read_refuses_every_change",
     "test_a_creator_who_loses_leaves_no_directory",
@@ -29,6 +30,8 @@ NOT_REMOTE = {
     "test_a_table_is_read_at_a_version_tag_or_branch",
     "test_a_table_outside_of_the_root_is_never_deleted",
     "test_a_table_outside_of_the_root_is_written_and_never_deleted",
+    "test_a_table_that_comes_back_while_its_status_is_read_is_never_told_as_not_there",
+    "test_a_table_that_is_dropped_anew_since_it_was_seen_to_be_expired_stays",
     "test_a_tree_with_a_part_that_is_purged_does_not_come_back",
     "test_a_whole_life",
     "test_a_whole_life_in_a_bucket",
