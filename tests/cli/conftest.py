@@ -4,14 +4,10 @@ import os
 import shutil
 
 import pytest
-from typer.main import get_command
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
+from tests.program import invoke
 
-# Made once: a hundred options take longer than most commands.
-PROGRAM = get_command(app)
 ROWS = [{"id": 1, "city": "Oslo"}, {"id": 2, "city": "Lima"}]
 
 
@@ -93,13 +89,8 @@ def rows_file(tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch):
+def run():
     """Run the program in this process."""
-    monkeypatch.setattr("typer.testing._get_command", lambda _: PROGRAM)
-
-    def invoke(*args, **options):
-        return CliRunner().invoke(app, [str(arg) for arg in args], **options)
-
     return invoke
 
 

@@ -6,9 +6,8 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from mooring.cli.app import app
+from tests.program import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +17,7 @@ def _nothing_is_set(monkeypatch, tmp_path):
 
 
 def run(*words):
-    return CliRunner().invoke(app, ["spark-conf", *words])
+    return invoke("spark-conf", *words)
 
 
 def test_settings_for_a_directory(tmp_path):

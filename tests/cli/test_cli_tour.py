@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 
 import mooring
 from mooring.cli.tour.story import FILES, NEXT, STEPS
-from tests.cli.conftest import PROGRAM
 from tests.cli.terminal import on_terminal
+from tests.program import PROGRAM
 
 LINES = [line.text for step in STEPS for line in step.lines]
 

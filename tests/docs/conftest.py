@@ -8,10 +8,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from typer.testing import CliRunner
 
-from mooring.cli.app import app
 from tests.docs.sessions import mask
+from tests.program import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +44,7 @@ def shell():
         if words is None:
             done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
             return mask(done.stdout + done.stderr), done.returncode
-        done = CliRunner().invoke(app, words)
+        done = invoke(*words)
         return mask(done.output), done.exit_code
 
     return run

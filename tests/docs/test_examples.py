@@ -6,16 +6,15 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, ServerSettings
 from tests.docs.documents import DOCS, ROOT, blocks_of, run
 from tests.docs.sessions import follow_session, matches
 from tests.own_irc import run_own
 from tests.own_server import run_server
+from tests.program import invoke
 
 S3_GUIDE = DOCS / "how-to" / "s3-and-credentials.md"
 ICEBERG_GUIDE = DOCS / "how-to" / "iceberg-catalogs.md"
@@ -95,7 +94,7 @@ def test_command_lines_are_understood():
     for line in shown:
         words = shlex.split(line, comments=True)[1:]
         end = words.index("--") if "--" in words else len(words)
-        done = CliRunner().invoke(app, [*words[:end], "--help"])
+        done = invoke(*words[:end], "--help")
         assert done.exit_code == 0, (line, done.output)
 
 

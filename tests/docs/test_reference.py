@@ -7,11 +7,9 @@ import re
 
 import msgspec
 import pytest
-import typer
 
 import mooring
 from mooring import config, namespaces
-from mooring.cli.app import app
 from mooring.directory import entries, layout
 from mooring.directory.decisions import Decision, State
 from mooring.errors import MooringError
@@ -20,6 +18,7 @@ from mooring.namespace.properties import PROTECTED, RETENTION
 from mooring.namespace.settings import Settings, settings_path
 from mooring.tables.manifest import SHARED, ManifestRow
 from tests.docs.documents import DOCS
+from tests.program import PROGRAM
 
 _IMPORT = re.compile(r"^from (mooring(?:\.\w+)?) import ([^()\n]+)$", re.MULTILINE)
 
@@ -93,10 +92,10 @@ def test_every_setting_is_listed():
 
 def test_every_option_of_a_server_is_listed():
     listed = set(re.findall(r"--[\w-]+", (DOCS / "reference/settings.md").read_text()))
-    serve = typer.main.get_command(app).commands["serve"]
+    serve = PROGRAM.commands["serve"]
     own = {name for option in serve.params for name in option.opts if name.startswith("--")}
     # What every command has, the reference of the command line tells once.
-    common = {name for one in typer.main.get_command(app).params for name in one.opts}
+    common = {name for one in PROGRAM.params for name in one.opts}
     assert len(own - common) > 20
     assert own - common - {"--help"} <= listed
 

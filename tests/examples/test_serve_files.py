@@ -13,12 +13,11 @@ import subprocess
 
 import pytest
 import yaml
-from typer.main import get_command
 
-from mooring.cli.app import app
 from mooring.server.metrics import Metrics
 from tests.cli.terminal import MOORING
 from tests.examples.test_scripts import EXAMPLES
+from tests.program import PROGRAM
 
 SERVE = EXAMPLES / "serve"
 PORT = "8765"
@@ -60,7 +59,7 @@ def _understands(words):
     """Let the program read a command line of "mooring serve" without running it."""
     program, verb, *options = words
     assert (program.rpartition("/")[2], verb) == ("mooring", "serve")
-    return get_command(app).commands["serve"].make_context("serve", options).params
+    return PROGRAM.commands["serve"].make_context("serve", options).params
 
 
 def _instructions():

@@ -4,16 +4,14 @@ import json
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import mooring
 from mooring.changes import create_change_table, list_change_tables
-from mooring.cli.app import app
 from mooring.errors import InvalidNameError, MooringError, NotFoundError, UnsupportedError
 from mooring.metastore.lance_table import HISTORY
 from mooring.pipelines import list_runs, require_run, trace
-from tests.cli.conftest import PROGRAM
 from tests.pipelines.direct import do
+from tests.program import invoke
 
 FOLLOW = """
     name: follow
@@ -22,23 +20,16 @@ FOLLOW = """
 """
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Run the program in this process."""
-    monkeypatch.setattr("typer.testing._get_command", lambda _: PROGRAM)
-
-    def invoke(*words):
-        done = CliRunner().invoke(app, [str(word) for word in words])
-        return done.exit_code, done.output
-
-    return invoke
+def run(*words):
+    done = invoke(*words)
+    return done.exit_code, done.output
 
 
 def fail(name):
     raise MooringError(f"no {name}")
 
 
-def test_runs_are_no_tables_and_outlive_a_vacuum(lake, plain, run):
+def test_runs_are_no_tables_and_outlive_a_vacuum(lake, plain):
     report, _ = do(lake)
     assert lake.list_namespaces() == ["shop"]
     assert list(map(str, list_change_tables(lake))) == ["shop$items", "shop$orders"]
@@ -89,7 +80,7 @@ def test_lineage_leads_to_the_runs_before_and_after(lake, plain, write):
     )
 
 
-def test_commands_show_runs(lake, plain, write, run):
+def test_commands_show_runs(lake, plain, write):
     report, _ = do(lake)
     do(lake, write("follow.yaml", FOLLOW))
     own = report.record.run
@@ -132,7 +123,7 @@ def test_deltacat_layout_keeps_runs(plain, tmp_path, write):
 # -- the plan --------------------------------------------------------------------------------------
 
 
-def test_dry_run_shows_the_plan_and_changes_nothing(lake, plain, run):
+def test_dry_run_shows_the_plan_and_changes_nothing(lake, plain):
     before = lake.metastore.chain.refresh()
     code, shown = run("run", plain, "--dry-run", "-o", "json")
     told = json.loads(shown)
@@ -160,7 +151,7 @@ def test_dry_run_shows_the_plan_and_changes_nothing(lake, plain, run):
     assert (told["is_new"], told["state"]) == (False, "done")
 
 
-def test_run_refuses_before_spark_starts(lake, plain, write, run):
+def test_run_refuses_before_spark_starts(lake, plain, write):
     code, shown = run("-c", "metastore+other", "run", plain)
     assert (code, "two catalogs are named" in shown) == (2, True)
     code, shown = run("run", plain, "--param", "x=1")

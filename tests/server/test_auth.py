@@ -12,10 +12,8 @@ from urllib.parse import quote_plus
 
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.errors import InvalidInputError, NotFoundError
 from mooring.identifiers import ObjectId
 from mooring.server import doorkeeper
@@ -34,6 +32,7 @@ from mooring.server.roles import ANYBODY, Grant, Identity, Role
 from mooring.server.settings import Client, ServerSettings, digest_of
 from mooring.server.tokens import FORM_LIMIT_BYTES
 from tests.lakes import COMPAT_DISK, FakeClock, Lake
+from tests.program import invoke
 from tests.server.served import Served, kind_of
 
 SECRETS = {"rita": "her secret", "will": "s3cr:et+%20"}
@@ -326,7 +325,7 @@ def test_absent_file_is_told(tmp_path):
 
 
 def _token(*words: object, code: int = 0, given: str | None = None) -> str:
-    done = CliRunner().invoke(app, ["token", *map(str, words)], input=given)
+    done = invoke("token", *words, input=given)
     assert done.exit_code == code, done.output
     return done.stdout if code == 0 else done.stderr
 

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.cli.served_catalogs import DEFAULT_NAME, wanted_catalogs
 from mooring.cli.session import Flags, Session
 from mooring.errors import InvalidInputError
@@ -31,6 +29,7 @@ from mooring.server.logs import LogFormat, formatter_of
 from mooring.server.metrics import Metrics
 from mooring.server.running import address_of, bind, is_loopback
 from tests.lakes import rows
+from tests.program import invoke
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +90,7 @@ def _serving(
 
 def test_secrets_are_not_handed_to_anybody(lake):
     words = ["--vend-credentials", "--vend-role", "arn:aws:iam::123456789012:role/lake"]
-    done = CliRunner().invoke(app, ["serve", str(lake), *words, "--port", "0"])
+    done = invoke("serve", lake, *words, "--port", "0")
     assert done.exit_code == 2
     assert "--allow-anonymous" in done.output
 
@@ -148,7 +147,7 @@ def test_log_tells_what_nobody_foresaw_under_the_number_that_clients_get(lake):
 
 
 def _fails(*words: object) -> str:
-    done = CliRunner().invoke(app, ["serve", *map(str, words)])
+    done = invoke("serve", *words)
     assert done.exit_code in {2, 3, 5}
     (line,) = done.stderr.strip().splitlines()
     return line
@@ -238,7 +237,7 @@ def test_missing_package_is_told_with_how_to_install_it(lake, monkeypatch):
 
 def test_examples_use_what_there_is():
     examples = Path(__file__).parents[2] / "examples" / "serve"
-    known = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    known = invoke("serve", "--help", env={"COLUMNS": "200"}).output
     for name in ("mooring.service", "Containerfile", "compose.yaml"):
         used = re.findall(r"(?<=[ \"])--[a-z-]+", (examples / name).read_text())
         missing = [one for one in set(used) - _OF_OTHERS if one not in known]

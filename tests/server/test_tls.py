@@ -21,15 +21,14 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from cryptography.x509.oid import NameOID
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.errors import InvalidInputError
 from mooring.server.app import create_app
 from mooring.server.running import address_of, bind, uvicorn_config
 from mooring.server.settings import ServerSettings
 from mooring.server.tls import Tls
+from tests.program import invoke
 
 
 class Authority:
@@ -173,8 +172,6 @@ def test_files_that_are_none_are_told_before_anything_is_served(tmp_path, ours):
     ):
         with pytest.raises(InvalidInputError, match="no TLS with"):
             wrong.check()
-    lake = str(tmp_path / "lake")
-    words = ["serve", lake, "--port", "0", "--tls-key", str(key)]
-    done = CliRunner().invoke(app, words)
+    done = invoke("serve", tmp_path / "lake", "--port", "0", "--tls-key", key)
     assert done.exit_code == 2
     assert "--tls-cert" in done.stderr

@@ -19,10 +19,8 @@ import lance_namespace
 import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.errors import InvalidInputError, MissingExtraError, ServiceUnavailableError
 from mooring.iceberg.credentials import storage_options
 from mooring.identifiers import ObjectId
@@ -34,6 +32,7 @@ from mooring.server.settings import Client, ServerSettings
 from mooring.server.vending import VendingSettings, Vendor, harmless_options, policy_for
 from tests.lakes import FakeClock
 from tests.own_server import run_server
+from tests.program import invoke
 from tests.server.lance_served import ARROW, stream_of
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def test_serving_with_credentials_takes_a_role(tmp_path):
         (["--vend-credentials", "--vend-role", ROLE], "--allow-anonymous"),
         (["--vend-credentials", "--vend-role", "lake", "--allow-anonymous"], "is no role"),
     ):
-        done = CliRunner().invoke(app, ["serve", lake, "--port", "0", *words])
+        done = invoke("serve", lake, "--port", "0", *words)
         assert done.exit_code == 2, done.output
         assert told in done.stderr
 

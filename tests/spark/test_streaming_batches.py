@@ -20,7 +20,7 @@ from mooring.errors import (
 )
 from mooring.jobs.streaming import Stream
 from mooring.tables.additions import list_additions
-from mooring.tables.pending import list_runs
+from mooring.tables.pending import PendingRun, list_runs
 from mooring.tables.runs import RunMark, Runs, list_done, note_runs
 
 # The scheme before the root, how the catalog is opened, and the table.
@@ -105,6 +105,25 @@ def test_two_drivers_of_one_batch_count_it_once(target):
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_drivers_of_many_batches_count_each_once(tmp_path, kind):
     race(Target(tmp_path / "lake", kind), MANY_ROUNDS)
+
+
+def test_a_driver_whose_try_its_successor_gave_up_learns_that_the_batch_is_there(
+    target, monkeypatch
+):
+    late = target.stream()
+    part = written(late, 1, 2)
+    claim = PendingRun.claim
+
+    def claim_too_late(self, *args):
+        monkeypatch.setattr(PendingRun, "claim", claim)
+        assert put(target.stream(), 0, 1, 2).is_new
+        claim(self, *args)
+
+    monkeypatch.setattr(PendingRun, "claim", claim_too_late)
+    assert not late.commit(0, [part]).is_new
+    assert target.values() == [1, 2]
+    assert len(target.data_files()) == 1
+    assert not list_runs(target.place)
 
 
 def race(target: Target, rounds: int) -> None:

@@ -10,15 +10,14 @@ import shlex
 import lance_namespace
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.server.background_settings import BackgroundSettings
 from mooring.server.settings import ServerSettings
 from mooring.server.ui.type_words import say_type
 from tests.lakes import DISK, MANIFEST_DISK
 from tests.own_server import run_server
+from tests.program import invoke
 from tests.ui.site import Site, text_of
 
 PAGES = ("overview", "indexes", "health", "open", "history")
@@ -82,7 +81,7 @@ def test_the_lines_of_an_index_cover_all_rows(lake):
         (index_after,) = site.json("tables/ns$a 'b/indexes")["indexes"]
         assert (index["rows_unindexed"], index_after["rows_unindexed"]) == (1, 0)
         assert index_after["rebuild"] == ""
-        done = CliRunner().invoke(app, shlex.split(index["rebuild"])[1:])
+        done = invoke(*shlex.split(index["rebuild"])[1:])
         assert done.exit_code == 0, done.output
         assert "Every index covers every row" in text_of(site.page("tables/ns$a 'b/health"))
 

@@ -10,14 +10,13 @@ import shlex
 from urllib.parse import quote
 
 import pytest
-from typer.testing import CliRunner
 
 import mooring
-from mooring.cli.app import app
 from mooring.server.roles import Grant, Role
 from mooring.server.settings import Client, ServerSettings
 from tests.lakes import DISK
 from tests.own_server import run_server
+from tests.program import invoke
 from tests.ui.site import Site, text_of
 
 NASTY = 'it\'s "q" $HOME `id` \\n 🚀 %24 שלום'.replace("\\", "").replace("$", "")
@@ -71,7 +70,7 @@ def run_shell(text, *verbs):
         chosen = program == "mooring" and any(verb in words for verb in verbs)
         if not chosen or any(word.startswith("--to=") for word in words):
             continue
-        done = CliRunner().invoke(app, ["-o", "json", *words])
+        done = invoke("-o", "json", *words)
         assert done.exit_code == 0, done.output
         said.append(json.loads(done.stdout))
     return said

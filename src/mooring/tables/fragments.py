@@ -16,7 +16,12 @@ import lance
 import pyarrow as pa
 from lance.fragment import FragmentMetadata, write_fragments
 
-from mooring.errors import MooringError, ServiceUnavailableError, UnknownOutcomeError
+from mooring.errors import (
+    ConcurrentModificationError,
+    MooringError,
+    ServiceUnavailableError,
+    UnknownOutcomeError,
+)
 from mooring.tables.handle import At
 from mooring.tables.runs import Done, RunAlreadyDone, Runs, RunWatch, transaction_at
 from mooring.tables.transaction_files import TRANSACTIONS_DIR
@@ -136,7 +141,7 @@ def commit(
     )
     try:
         if claim is not None:
-            claim(read_version, data_files(_new_fragments(operation)))
+            _claim(claim, read_version, operation, runs)
         with handle.changing(At(branch=branch), before=shown.up_to) as dataset:
             landed = Landed(lance.LanceDataset.commit(dataset, transaction).version)
     except RunAlreadyDone as exc:
@@ -152,6 +157,21 @@ def commit(
     if runs is not None:
         _note(runs, Done(landed.version, rows))
     return landed
+
+
+def _claim(claim: Claim, read_version: int, operation: BaseOperation, runs: Runs | None) -> None:
+    """Make sure that the data files stay.
+
+    Raises:
+        RunAlreadyDone: whoever did the run meanwhile gave this try at it up.
+    """
+    try:
+        claim(read_version, data_files(_new_fragments(operation)))
+    except ConcurrentModificationError:
+        done = runs and runs.find()
+        if not done:
+            raise
+        raise RunAlreadyDone(done) from None
 
 
 def _note(runs: Runs, done: Done) -> None:
