@@ -22,6 +22,7 @@ from tests.races.catalog_model import (
 )
 from tests.races.compat_model import DIRECTORY, ROOT_NAME, Lake, Outcome, Retreat
 from tests.races.manifest_harness import Race, Start
+from tests.races.manifests import newest_rows
 from tests.races.world import MemoryStore, MemoryWorld
 
 from .history import History, Search, Way
@@ -86,7 +87,7 @@ class CompatModel:
                 for after in compat_model.apply(op, timed)
                 if after.said == "ok"
             ]
-        if self._drops_unnamed(op, said, state):
+        if self._drops_unnamed(op, said, state) or self._drops_first_files(op, said, state):
             hidden = plain.dropped(state.directory[1])
             found.append(Outcome(said, replace(timed, directory=hidden)))
         if self._comes_back_with_nothing(op, said, state):
@@ -151,6 +152,15 @@ class CompatModel:
         is_dropped = _is_drop(op) and said in {"ok", *UNSURE}
         is_both = state.is_live and state.rows.table(ROOT_NAME) is not None
         return is_dropped and is_both and any(map(_is_giver, self.beside[op.token]))
+
+    def _drops_first_files(self, op: Op, said: str, state: Lake) -> bool:
+        """Whether a drop met the first files of a creation that failed, and took them away."""
+        is_dropped = _is_drop(op) and said in {"ok", *UNSURE} and not state.has_directory
+        return is_dropped and any(map(self._is_failed, self.beside[op.token]))
+
+    def _is_failed(self, op: Op) -> bool:
+        """Whether this is a creation of a table in the root's directory that failed."""
+        return _is_creator(op) and op.token in self.retreating
 
     def _comes_back_with_nothing(self, op: Op, said: str, state: Lake) -> bool:
         """Whether the marker of a drop was all that was left where a creation has failed."""
@@ -316,6 +326,16 @@ def _later(history: History, retreating: frozenset[str]) -> frozenset[str]:
     return frozenset(key for _, key in history.events[min(begun) :]) if begun else frozenset()
 
 
+def _is_left_declared(ending: Ending, final: compat_model.View) -> bool:
+    """Tell whether a creation failed to whose first files somebody else had given a row.
+
+    A row without a directory is a declared table.
+    """
+    is_declared = ROOT_NAME in newest_rows(ending.content) and final.directory == plain.ABSENT
+    ops = ending.history.ops.items()
+    return is_declared and any(_is_creator(op) and ending.history.is_unsure(key) for key, op in ops)
+
+
 class CompatSubject:
     """A catalog in compatibility mode."""
 
@@ -369,11 +389,12 @@ class CompatSubject:
             )
 
         problem = Search(model_of(ending), ending.history).problem(Lake(), ends_well)
-        return (
-            (f"{problem}; left is {final}" if problem else None)
-            or checker._visibility_problem(content, final, is_sure=False)
-            or self._must_be_usable(content)
-        )
+        if problem:
+            return f"{problem}; left is {final}"
+        problem = checker._visibility_problem(content, final, is_sure=False)
+        if problem and not _is_left_declared(ending, final):
+            return problem
+        return self._must_be_usable(content)
 
     def _must_be_usable(self, content: dict[str, bytes]) -> str | None:
         try:

@@ -72,11 +72,19 @@ def saw_status(backend, table) -> Saw:
 
 @dataclass(frozen=True)
 class NameModel:
-    """What operations on one name mean; ``helped`` where somebody may end a purge of another."""
+    """What operations on one name mean.
+
+    Attributes:
+        name: The name.
+        ending: What is left in the end.
+        purges: How many may end a purge.
+        withdrawn: Whether a creation has failed, and may have taken its files away again.
+    """
 
     name: str
     ending: Ending
     purges: int
+    withdrawn: bool
 
     def ways(self, op, said: str, state: tuple) -> list[Way]:
         if state == ECHO:
@@ -88,6 +96,8 @@ class NameModel:
                 Way(new) for new in self._after(op, said, state) for new in _or_nothing(op, new)
             ]
         found = self._after(op, said, plain.live(None, state[2]))
+        if plain.forgotten(None) in found:
+            found.append(plain.ABSENT)  # as soon as its creator takes its files away
         return [Way(("phantom", *new[1:]) if new[:2] == ("live", None) else new) for new in found]
 
     def _after(self, op, said: str, state: tuple) -> list[tuple]:
@@ -103,6 +113,10 @@ class NameModel:
                 over = kind == "dropped" and state[2] and self.ending.is_over(state[2], op.token)
                 gone = [plain.ABSENT] if over else [state]
                 return [state, *gone] if said != "ok" else gone
+            case "undrop" if self.withdrawn and state[:2] == plain.dropped(None)[:2]:
+                # Dropped while its creation had no more than a file there, which is gone.
+                nothing = [state] if said == "TableNotFoundError" else []
+                return nothing + plain._after(plain.Op("undrop"), said, state, self.purges)
             case "drop!":
                 drop = plain.Op("drop")
                 found = plain._after(drop, said, state, self.purges)
@@ -226,7 +240,7 @@ def look(name: str, backend, read) -> tuple[tuple, str | None]:  # noqa: PLR0911
 def explain_name(name: str, ending: Ending, final: tuple) -> str | None:
     """Tell why no order of the operations on a name explains what is left of it."""
     history = ending.history.only(lambda op: op if op.name in {"", name} else None)
-    model = NameModel(name, ending, _purges(history))
+    model = NameModel(name, ending, _purges(history), _is_withdrawn(history))
 
     def ends_well(state: tuple) -> bool:
         if state == ECHO:
@@ -240,10 +254,15 @@ def explain_name(name: str, ending: Ending, final: tuple) -> str | None:
 
 def _purges(history: History) -> int:
     """Count who may end a purge, or clear away a creation that is not finished."""
-    ops = history.ops.items()
-    purges = sum(op.verb in {"purge", "expire"} for _, op in ops)
-    return purges + any(
-        op.verb in _CREATING and history.said.get(key, "crashed") != "ok" for key, op in ops
+    purges = sum(op.verb in {"purge", "expire"} for op in history.ops.values())
+    return purges + _is_withdrawn(history)
+
+
+def _is_withdrawn(history: History) -> bool:
+    """Tell whether a creation has failed."""
+    said = history.said
+    return any(
+        op.verb in _CREATING and said.get(key, "crashed") != "ok" for key, op in history.ops.items()
     )
 
 
