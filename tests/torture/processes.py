@@ -354,7 +354,8 @@ def _reader(opened):
         try:
             found = open_at(place or opened.store.location(location), opened.store.options)
         except (MooringError, ValueError, OSError) as exc:
-            return None if "not found" in str(exc).lower() else f"LOST {exc}"
+            told = str(exc).lower()
+            return None if "not found" in told or "only declared" in told else f"LOST {exc}"
         tokens = found.to_table()["token"].to_pylist()
         return tokens[0] if tokens == tokens[:1] * ROWS else f"LOST {tokens}"
 
