@@ -60,6 +60,7 @@ class CompatModel:
         left: Names that a creator took with a directory, or a row, and never answered about.
         later: What ended after somebody had begun to hide a table of the root's directory.
         was_row: Whether a row had the root's name at some time.
+        failed: Creations of a table in the root's directory that were told as failed, or never.
     """
 
     rows: RowsModel
@@ -68,6 +69,7 @@ class CompatModel:
     left: frozenset[str]
     later: frozenset[str]
     was_row: bool
+    failed: frozenset[str]
 
     def ways(self, op: Op, said: str, state: Lake) -> list[Way]:
         if op.verb in _LOOKING:
@@ -156,11 +158,7 @@ class CompatModel:
     def _drops_first_files(self, op: Op, said: str, state: Lake) -> bool:
         """Whether a drop met the first files of a creation that failed, and took them away."""
         is_dropped = _is_drop(op) and said in {"ok", *UNSURE} and not state.has_directory
-        return is_dropped and any(map(self._is_failed, self.beside[op.token]))
-
-    def _is_failed(self, op: Op) -> bool:
-        """Whether this is a creation of a table in the root's directory that failed."""
-        return _is_creator(op) and op.token in self.retreating
+        return is_dropped and any(other.token in self.failed for other in self.beside[op.token])
 
     def _comes_back_with_nothing(self, op: Op, said: str, state: Lake) -> bool:
         """Whether the marker of a drop was all that was left where a creation has failed."""
@@ -284,6 +282,7 @@ def model_of(ending: Ending) -> CompatModel:
         frozenset(op.name for key, op in ops.items() if history.is_unsure(key)),
         _later(history, retreating),
         any(map(_is_giver, ops.values())),
+        frozenset(key for key, op in ops.items() if _is_creator(op) and _is_lost(history, key)),
     )
 
 
@@ -329,9 +328,11 @@ def _later(history: History, retreating: frozenset[str]) -> frozenset[str]:
 def _is_left_declared(ending: Ending, final: compat_model.View) -> bool:
     """Tell whether a creation failed to whose first files somebody else had given a row.
 
-    A row without a directory is a declared table.
+    A row without a directory, of which nothing was ever decided, is a declared table.
     """
-    is_declared = ROOT_NAME in newest_rows(ending.content) and final.directory == plain.ABSENT
+    is_decided = any(path.startswith(f"{DIRECTORY}-state.") for path in ending.content)
+    is_row_alone = ROOT_NAME in newest_rows(ending.content) and final.directory == plain.ABSENT
+    is_declared = is_row_alone and not is_decided
     ops = ending.history.ops.items()
     return is_declared and any(_is_creator(op) and ending.history.is_unsure(key) for key, op in ops)
 

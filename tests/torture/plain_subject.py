@@ -22,6 +22,8 @@ from .subject import Ending, ShiftedClock, Verb, require_done
 NAMES = ("t", "u")
 # A directory without a version, as a creation has it that goes on or was given up.
 PHANTOM = ("phantom", None, False)
+# One that was dropped, and its files with it when its creation failed: nothing can come back.
+HOLLOW = ("hollow", None, False)
 # Nothing is left of one that was protected but this: the next table of the name may be, too.
 ECHO = ("echo", None, True)
 _BOTH = (False, True)
@@ -78,19 +80,21 @@ class NameModel:
         name: The name.
         ending: What is left in the end.
         purges: How many may end a purge.
-        withdrawn: Whether a creation has failed, and may have taken its files away again.
     """
 
     name: str
     ending: Ending
     purges: int
-    withdrawn: bool
 
     def ways(self, op, said: str, state: tuple) -> list[Way]:
         if state == ECHO:
             found = self._after(op, said, plain.ABSENT)
             lives = [Way((*new[:2], is_on)) for new in found if new[0] == "live" for is_on in _BOTH]
             return [*lives, *(Way(ECHO) for new in found if new[0] != "live")]
+        if state[0] == "hollow":
+            found = self._after(op, said, plain.dropped(None)[:2] + state[2:])
+            nothing = [state] if (op.verb, said) == ("undrop", "TableNotFoundError") else []
+            return [Way(new) for new in [*map(_hollow, found), *nothing]]
         if state[0] != "phantom":
             return [
                 Way(new) for new in self._after(op, said, state) for new in _or_nothing(op, new)
@@ -98,6 +102,7 @@ class NameModel:
         found = self._after(op, said, plain.live(None, state[2]))
         if plain.forgotten(None) in found:
             found.append(plain.ABSENT)  # as soon as its creator takes its files away
+        found += [_hollow(new) for new in found if new[:2] == plain.dropped(None)[:2]]
         return [Way(("phantom", *new[1:]) if new[:2] == ("live", None) else new) for new in found]
 
     def _after(self, op, said: str, state: tuple) -> list[tuple]:
@@ -113,10 +118,6 @@ class NameModel:
                 over = kind == "dropped" and state[2] and self.ending.is_over(state[2], op.token)
                 gone = [plain.ABSENT] if over else [state]
                 return [state, *gone] if said != "ok" else gone
-            case "undrop" if self.withdrawn and state[:2] == plain.dropped(None)[:2]:
-                # Dropped while its creation had no more than a file there, which is gone.
-                nothing = [state] if said == "TableNotFoundError" else []
-                return nothing + plain._after(plain.Op("undrop"), said, state, self.purges)
             case "drop!":
                 drop = plain.Op("drop")
                 found = plain._after(drop, said, state, self.purges)
@@ -136,6 +137,10 @@ class NameModel:
         if state == plain.ABSENT and any(op.verb in _CREATING for op in going_on):
             return [PHANTOM]
         return []
+
+
+def _hollow(state: tuple) -> tuple:
+    return (HOLLOW[0], *state[1:]) if state[:2] == plain.dropped(None)[:2] else state
 
 
 def _or_nothing(op, state: tuple) -> list[tuple]:
@@ -240,13 +245,15 @@ def look(name: str, backend, read) -> tuple[tuple, str | None]:  # noqa: PLR0911
 def explain_name(name: str, ending: Ending, final: tuple) -> str | None:
     """Tell why no order of the operations on a name explains what is left of it."""
     history = ending.history.only(lambda op: op if op.name in {"", name} else None)
-    model = NameModel(name, ending, _purges(history), _is_withdrawn(history))
+    model = NameModel(name, ending, _purges(history))
 
     def ends_well(state: tuple) -> bool:
         if state == ECHO:
             return final == plain.ABSENT
         if state[0] == "phantom":
             return final in {plain.ABSENT, plain.live(None, state[2])}
+        if state[0] == "hollow":
+            return final[:2] == plain.dropped(None)[:2]
         return state == final or (state[0] == "dropped" and state[:2] == final[:2])
 
     return Search(model, history).problem(plain.ABSENT, ends_well)
@@ -254,15 +261,10 @@ def explain_name(name: str, ending: Ending, final: tuple) -> str | None:
 
 def _purges(history: History) -> int:
     """Count who may end a purge, or clear away a creation that is not finished."""
-    purges = sum(op.verb in {"purge", "expire"} for op in history.ops.values())
-    return purges + _is_withdrawn(history)
-
-
-def _is_withdrawn(history: History) -> bool:
-    """Tell whether a creation has failed."""
-    said = history.said
-    return any(
-        op.verb in _CREATING and said.get(key, "crashed") != "ok" for key, op in history.ops.items()
+    ops = history.ops.items()
+    purges = sum(op.verb in {"purge", "expire"} for _, op in ops)
+    return purges + any(
+        op.verb in _CREATING and history.said.get(key, "crashed") != "ok" for key, op in ops
     )
 
 

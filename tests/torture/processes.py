@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Self
 import libfaketime
 
 import mooring
-from mooring.errors import MooringError
+from mooring.errors import MooringError, TableNotFoundError
 from mooring.identifiers import ROOT
 from mooring.tables.opening import open_at
 from mooring.upkeep.audit import audit
@@ -353,9 +353,10 @@ def _reader(opened):
         place = location if "://" in location or location.startswith("/") else None
         try:
             found = open_at(place or opened.store.location(location), opened.store.options)
+        except TableNotFoundError:
+            return None  # declared, unless the model knows better
         except (MooringError, ValueError, OSError) as exc:
-            told = str(exc).lower()
-            return None if "not found" in told or "only declared" in told else f"LOST {exc}"
+            return f"LOST {exc}"
         tokens = found.to_table()["token"].to_pylist()
         return tokens[0] if tokens == tokens[:1] * ROWS else f"LOST {tokens}"
 
