@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROWS = 3
+# How often a catalog is opened before its store counts as gone.
+_OPENINGS = 5
 _SMALL, _LARGE = 10, 40_000
 _LONGEST_S = 0.03
 
@@ -104,10 +107,20 @@ def _tell(*words: str) -> None:
     os.write(1, (json.dumps(words) + "\n").encode())
 
 
-def _wrapped(job: dict, store):
-    if job["flaky"] is not None:
-        store = FlakyStore(store, random.Random(job["flaky"]))
-    return store if job["step"] is None else KillingStore(store, job["step"])
+def _open(job: dict):
+    """Open the catalog, again where the store fails, as people would."""
+    chances = random.Random(job["flaky"])
+
+    def wrap(store):
+        if job["flaky"] is not None:
+            store = FlakyStore(store, chances)
+        return store if job["step"] is None else KillingStore(store, job["step"])
+
+    opening = (job["backend"], job["uri"], job["options"], job["author"], wrap)
+    for _ in range(_OPENINGS - 1):
+        with suppress(ServiceUnavailableError):
+            return open_backend(*opening)
+    return open_backend(*opening)
 
 
 def main(job: dict) -> None:
@@ -115,9 +128,7 @@ def main(job: dict) -> None:
     if job["quota"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["quota"], resource.RLIM_INFINITY))
     backend = job["backend"]
-    opened = open_backend(
-        backend, job["uri"], job["options"], job["author"], lambda store: _wrapped(job, store)
-    )
+    opened = _open(job)
     for verb, names, token in job["ops"]:
         op = Op(verb, tuple(names), token)
         _tell("begin", token)
